@@ -18,7 +18,7 @@ from sim.policies.reallocation.rule import Reallocation
 from sim.state.decisions import Preferences
 from sim.state.machine_state import MachineState, Run
 from sim.state.records import Records
-from sim.state.view import ShownJobs, View
+from sim.state.view import ArrivedJobs, View
 
 
 def power_truth(work: Sequence[float], powers: Sequence[float], largest: int) -> ToyTruth:
@@ -44,7 +44,7 @@ def beliefs_of(truth: ToyTruth, processors: int) -> BelievedCurves:
         "least": truth.min_processors,
         "largest": truth.largest,
     }
-    shown = ShownJobs(jobs, more, truth.feasible, processors)
+    shown = ArrivedJobs(jobs, more, truth.feasible, processors)
     shown.arrive(range(number))
     state = MachineState(processors, number)
     return BelievedCurves(View(state, shown, ToyOracle(truth), Preferences()))
@@ -55,7 +55,7 @@ def members_of(beliefs: BelievedCurves, held: Sequence[int], least: int = 1) -> 
     view = beliefs.view
     runs: list[Run | None] = []
     for job, count in enumerate(held):
-        end = beliefs.serial(job) * beliefs.relative(job, count) if count else 0.0
+        end = beliefs.serial(job) * beliefs.relative_time(job, count) if count else 0.0
         runs.append(Run(job, 0, (), count, 0.0, end) if count else None)
         if count:
             view._state.running[job] = runs[-1]

@@ -133,7 +133,7 @@ class LoadForecast:
         Seconds between the monitor's samples.
     free_processors : callable
         Returns the numbers of the free processors, ascending; the engine sets it.
-    picks_fastest : bool
+    picks_processors : bool
         Whether the policy names the fastest of the free processors.
     is_usual : bool
         Whether a job without processors is believed to meet the long-run average.
@@ -163,7 +163,7 @@ class LoadForecast:
         self.per_node = self._load.processors_per_node
         self.every = beliefs.sensors.every
         self.free_processors: Callable[[], IntArray] = partial(np.arange, self.processors)
-        self.picks_fastest = False
+        self.picks_processors = False
         self.is_usual = False
         self.least_of, self._chances = cache(self._least_of), cache(self._worst_links)
         self._ahead = LoadAhead(self._load)
@@ -331,7 +331,7 @@ class LoadForecast:
             return lambda horizon: usual
         if self.now != self._ranked_at:  # what was at an earlier instant is forgotten
             self._ranked_at, self._rankings = self.now, self._none
-            if self.picks_fastest:
+            if self.picks_processors:
                 self._rankings = [np.full(DOUBLINGS, UNKNOWN), self._no_ranking]
         course, rankings = (*self._memories(), 0.0, 1.0), self._rankings
 
@@ -456,5 +456,5 @@ class LoadForecast:
 
     def fastest(self, horizon: float) -> IntArray:
         """Return the free processors, the fastest first; none where the policy picks no such."""
-        free = self.free_processors() if self.picks_fastest else NOBODY
+        free = self.free_processors() if self.picks_processors else NOBODY
         return free[np.argsort(-self.cpu(horizon)[free], kind="stable")] if free.size else free

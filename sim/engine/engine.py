@@ -14,7 +14,7 @@ from sim.engine.loop import INSTANTS, EmptyMemory, always_ask
 from sim.engine.protocols import Collaborator
 from sim.engine.resizing import Resizer
 from sim.engine.run_log import RunLog
-from sim.engine.runs_under_load import RunsUnderLoad
+from sim.engine.runs_under_load import BeliefsUnderLoad
 from sim.engine.setup import Setup
 from sim.engine.watcher import RunSoFar
 from sim.engine.work import EfficiencySensor, TrueWork, followers, refuse_misfits, visible
@@ -23,7 +23,7 @@ from sim.state.decisions import Preferences, Resize, Start, WakeAt
 from sim.state.machine_state import MachineState, Run
 from sim.state.records import Records
 from sim.state.run_steps import make_calendar
-from sim.state.view import ShownJobs, View
+from sim.state.view import ArrivedJobs, View
 from sim.state.waiting_queue import WaitingQueue
 
 
@@ -62,7 +62,7 @@ class Engine:
             self.beliefs.note(observation.application, observation.nprocs)
         self.collaborators: list[Collaborator] = []
         if (load := machine.forecast()) is not None:
-            self.collaborators.append(RunsUnderLoad(self, load))
+            self.collaborators.append(BeliefsUnderLoad(self, load))
         self.scheduler = setup.policy.begin(self.view)
         self.resizer = Resizer(self)
         self._learns = self.predictor.learns
@@ -110,7 +110,7 @@ class Engine:
             "adopter_draws": np.zeros(len(self.submit)) if draws is None else draws,
         }
         self.malleable = more["malleable"]
-        self.shown = ShownJobs(self.jobs, more, truth.feasible, processors)
+        self.shown = ArrivedJobs(self.jobs, more, truth.feasible, processors)
         self.predictor.attach(self.shown.jobs)
         return View(self.state, self.shown, self.predictor, self.preferences)
 
@@ -245,7 +245,7 @@ class Engine:
         self._take_in_ends(ended)
         for run in expired:  # whose belief the books have let grow
             if not any(each.expired(run, now) for each in self.collaborators):
-                self.state.see_moved(run)
+                self.state.show_moved_end(run)
         self._pass(now)
 
     def tell_passed(self) -> None:
@@ -292,7 +292,7 @@ class Engine:
 
     def advance_to(self, now: float) -> None:
         """Let an instant be seen, with what is measured anew then."""
-        if self.state.measured and self.state.now != now:
+        if self.state.read_efficiencies and self.state.now != now:
             self.sensor.renew()
         self.state.now = now
 
@@ -325,7 +325,7 @@ class Engine:
         for each in self.collaborators:
             predicted = each.started(run, belief, predicted)
         explanation = view.predictor.explain(job, processors) if self._learns else None
-        self.log.start(run, predicted, explanation, job not in self.preferences.undecided)
+        self.log.start(run, predicted, explanation, job not in self.preferences.unmolded)
         self.sensor.begin(run)
         if cost:
             self.resizer.pause(run, now, cost)

@@ -23,10 +23,10 @@ from sim.state.run_state import State, idle_state
 from sim.state.run_steps import Calendar
 
 _begin_run, _plan_end = direct(run_steps.begin_run), direct(run_steps.set_true_end)
-_move_believed_end, _take_off = direct(run_steps.move_believed_end), direct(run_steps.take_off)
+_move_believed_end, _vacate = direct(run_steps.move_believed_end), direct(run_steps.vacate)
 _process_ends = direct(run_steps.process_ends)
 _next_event_time = direct(run_steps.next_event_time)
-_HAPPENED = ["ended_now", "expired_now", "newcomer", "arrived", "woken_now"]
+_HAPPENED = ["ended_now", "expired_now", "first_arrived", "arrived", "woken_now"]
 
 
 class EventManager:
@@ -90,11 +90,11 @@ class EventManager:
     def set_believed_end(self, run: Run, end: float) -> None:
         """Believe that a run ends at another time."""
         _move_believed_end(self.state.tables, self.calendar, run.job, end)
-        self.state.see_moved(run)
+        self.state.show_moved_end(run)
 
-    def take_off(self, run: Run) -> None:
+    def vacate(self, run: Run) -> None:
         """Take a run off the machine before its end."""
-        _take_off(self.state.tables, self.calendar, run.job)
+        _vacate(self.state.tables, self.calendar, run.job)
         del self.state.running[run.job]
         self.state.ended.append(run)
 
@@ -111,7 +111,7 @@ class EventManager:
     def take_in(self) -> tuple[list[Run], list[Run], range]:
         """Return whose run ended in this instant, whose belief expired, and who is submitted.
 
-        A belief that expires grows, which policies see after `see_moved`.
+        A belief that expires grows, which policies see after `show_moved_end`.
         """
         state = self.state
         ended, outlived, first, last, woken = state.tables.run[_HAPPENED].item()
@@ -120,7 +120,7 @@ class EventManager:
         return self._ended(ended), [state.running[job] for job in jobs], range(first, last)
 
 
-MOST_AT_ONCE = 1 << 19
+BATCH = 1 << 19
 """Runtimes that are asked for together."""
 STATUSES = np.array(["completed", "killed"], object)
 
@@ -159,7 +159,7 @@ class CompiledRun(EventManager):
             known["limit"] = engine.jobs.requested_time.astype(float)
         if rule.menu is not None:
             chosen, counts = rule.menu
-            parts = [slice(k, k + MOST_AT_ONCE) for k in range(0, chosen.size, MOST_AT_ONCE)]
+            parts = [slice(k, k + BATCH) for k in range(0, chosen.size, BATCH)]
             runtimes = [engine.work.runtimes_at(chosen[part], counts[part]) for part in parts]
             known["menu_runtimes"] = np.concatenate(runtimes)
         elif not rule.asks_at_arrivals:
@@ -192,7 +192,7 @@ class CompiledRun(EventManager):
         if self.following == np.inf:
             self._rule.finish()
         if self._tells:
-            engine.state.now, *arrived = self.tables.run[["now", "newcomer", "arrived"]].item()
+            engine.state.now, *arrived = self.tables.run[["now", "first_arrived", "arrived"]].item()
             engine.shown.arrive(range(*arrived))
             engine.state.is_stale = True
             engine.tell_passed()
@@ -224,7 +224,7 @@ class CompiledRun(EventManager):
             nprocs=held,
             predicted=state.belief[order],
             **explained(said, submitted),
-            decided=~np.isin(order, list(engine.preferences.undecided)),
+            by_curve=~np.isin(order, list(engine.preferences.unmolded)),
             final=np.broadcast_to(np.True_, submitted),
         )
         return Records(

@@ -181,7 +181,7 @@ def advance(
     while True:
         if run.pass_due:
             if not run.awaits_count:
-                run.admitted = run.newcomer
+                run.admitted = run.first_arrived
                 rule.prepare(state, memory)
             while run.admitted < run.arrived:
                 if not (run.awaits_count or rule.choose(state, memory, run.admitted)):

@@ -18,7 +18,7 @@ Or that reservations and all that runs fit together; or, under reallocation, wha
 scheduler promises on what malleable jobs keep."""
 
 
-def acts_as(one: object, kind: type) -> bool:
+def is_exactly(one: object, kind: type) -> bool:
     """Say whether an object is of a kind and overrides nothing of it but parameters.
 
     What is compiled for the kind is then what it does.
@@ -33,7 +33,7 @@ def acts_as(one: object, kind: type) -> bool:
     >>> class Doubled(Counter):
     ...     def count(self):
     ...         return 2
-    >>> acts_as(Named(), Counter), acts_as(Doubled(), Counter), acts_as(3, Counter)
+    >>> is_exactly(Named(), Counter), is_exactly(Doubled(), Counter), is_exactly(3, Counter)
     (True, False, False)
     """
     if not isinstance(one, kind):

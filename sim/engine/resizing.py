@@ -10,7 +10,7 @@ from sim.state.decisions import Resize
 from sim.state.machine_state import MachineState, Run, rewrite
 from sim.state.processors import as_numbers, as_ranges, count_processors
 from sim.state.records import SHOWN_SHARE, Ranges
-from sim.state.run_state import rounded
+from sim.state.run_state import snapped
 from sim.state.view import View
 
 
@@ -149,7 +149,7 @@ class Resizer:
         engine.sensor.measure(run.job, processors)
         engine.log.resize(run, now)
         end = engine.plan_completion(run, now + pause)
-        engine.move_believed_end(run, rounded(now + pause + seconds, end, now))
+        engine.move_believed_end(run, snapped(now + pause + seconds, end, now))
 
     def pause(self, run: Run, now: float, cost: float) -> None:
         """Let a run that has just started make no progress for a while."""

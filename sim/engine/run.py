@@ -6,7 +6,7 @@ from predictors.base import setting
 from sim.engine.clock import gc_paused
 from sim.engine.engine import Engine
 from sim.engine.event_manager import CompiledRun
-from sim.engine.protocols import acts_as
+from sim.engine.protocols import is_exactly
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.state.records import Records
@@ -55,7 +55,7 @@ def compiled_passes(engine: Engine) -> CompiledRun | None:
     None if its scheduler's passes are not compiled, or something in the run needs Python.
     """
     needs_python = (
-        not acts_as(engine.machine, Dedicated)
+        not is_exactly(engine.machine, Dedicated)
         or engine.trace.feedback
         or engine.preferences.past_errors is not None
         or not setting(engine.predictor, "curve_is_belief", True)

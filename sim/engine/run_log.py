@@ -81,20 +81,20 @@ class RunLog:
         self.over, self.restarts = np.zeros(jobs, np.bool_), array("q", [0]) * jobs
         self._last_run = array("q", [-1]) * jobs
         self._status = [""] * jobs
-        self._runs = GrowingTable("qqdqdb")  # job, number, start, processors, belief, decided
+        self._runs = GrowingTable("qqdqdb")  # job, number, start, processors, belief, by_curve
         self._rests_on: list[Explanation] = []
         self._allocations = GrowingTable("qdqq")  # run, start, processors, where its ranges begin
         self._stretch_end = array("d")
 
     def start(
-        self, run: Run, belief: float, explanation: Explanation | None, decided: bool = True
+        self, run: Run, belief: float, explanation: Explanation | None, by_curve: bool = True
     ) -> None:
         """Note that a run begins; None leaves the explanation to the end.
 
-        `decided` is false where a rule left the request standing whatever the curve says.
+        `by_curve` is false where a rule left the request standing whatever the curve says.
         """
         job, now = run.job, run.start
-        self._last_run[job] = self._runs.add(job, run.number, now, run.processors, belief, decided)
+        self._last_run[job] = self._runs.add(job, run.number, now, run.processors, belief, by_curve)
         if explanation is not None:
             self._rests_on.append(explanation)
         self._stretch(run, now)
@@ -131,7 +131,7 @@ class RunLog:
     def records(self, predictor: RuntimePredictor, submit: FloatArray) -> Records:
         """Return the records of a run in which every job has ended; nothing is noted any more."""
         last = np.frombuffer(self._last_run, np.int64)
-        run_job, run_number, run_start, run_processors, run_belief, decided = self._runs.arrays()
+        run_job, run_number, run_start, run_processors, run_belief, by_curve = self._runs.arrays()
         said = self._rests_on or [predictor.explain(run_job.item(0), run_processors.item(0))]
         run, start, processors, first = self._allocations.arrays()
         allocations = Allocations(
@@ -161,7 +161,7 @@ class RunLog:
                 nprocs=run_processors,
                 predicted=run_belief,
                 **explained(said, run_job.size),
-                decided=decided.astype(np.bool_),
+                by_curve=by_curve.astype(np.bool_),
                 final=last[run_job] == np.arange(run_job.size),
             ),
             counters={"starts": float(run_job.size)},

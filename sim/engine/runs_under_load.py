@@ -43,7 +43,7 @@ class PublicNames:
         return getattr(self._of, name)
 
 
-class RunsUnderLoad(Collaborator):
+class BeliefsUnderLoad(Collaborator):
     """What is predicted of jobs under load that run: at their start, and again.
 
     Policy and predictor see what is believed of the load. At its start a job is predicted
@@ -67,7 +67,7 @@ class RunsUnderLoad(Collaborator):
         self._move: Callable[[Run, float], None] = engine.move_believed_end
         state, shown = engine.state, cast("LoadForecast", PublicNames(load))
         load.free_processors = lambda: as_numbers(state.idle())
-        load.now, load.picks_fastest = engine.submit.item(0), engine.preferences.picks_fastest
+        load.now, load.picks_processors = engine.submit.item(0), engine.preferences.picks_processors
         state.load, asking = shown, provider(engine.predictor, NeedsLoad)
         self._every = None if asking is None else load.renew
         self._form: LoadForm = "effective" if asking is None else asking.load_form

@@ -268,13 +268,13 @@ class EfficiencySensor:
 
     def begin(self, run: Run) -> None:
         """Measure a run that begins; anew, if a former one of the job was read."""
-        self.measure(run.job, run.processors, anew=run.job in self._state.measured)
-        self._state.measured.discard(run.job)
+        self.measure(run.job, run.processors, anew=run.job in self._state.read_efficiencies)
+        self._state.read_efficiencies.discard(run.job)
 
     def renew(self) -> None:
         """Measure again what a policy has read at an earlier instant."""
         self._state.sync_runs()
-        read, running = self._state.measured, self._state.running
+        read, running = self._state.read_efficiencies, self._state.running
         for job in read & running.keys():
             self.measure(job, running[job].processors, anew=True)
         read.difference_update(running)

@@ -135,7 +135,7 @@ class Recovery(Collaborator):
 
     def interrupt(self, run: Run) -> None:
         """End a run before its time; its job goes on from its checkpoint, or from zero."""
-        self._engine.event_manager.take_off(run)
+        self._engine.event_manager.vacate(run)
         self.work.over(run, self._clock._now)
         self._engine.log.interruptions += 1
         self._queue_again(run)

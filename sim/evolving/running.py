@@ -25,7 +25,7 @@ from sim.evolving.stages import Stages
 from sim.state.decisions import Decision, Grant, Refuse
 from sim.state.machine_state import Run, RunRequest
 from sim.state.records import Records, RequestRecord, Requests
-from sim.state.run_state import rounded
+from sim.state.run_state import snapped
 
 WINDOW = 32
 """Latest cycles from which a job takes its speed."""
@@ -315,7 +315,7 @@ class Asker(Follower):
             self._standing[key] = asked
         asked.held, asked.wanted, asked.seconds = run.processors, wanted, seconds
         self._requests[key] = RunRequest(*key, wanted, until, asked.time)
-        if self._engine.preferences.answers:
+        if self._engine.preferences.may_grant:
             self._engine.ask_for_pass()
         else:
             self._answer(*key, "refused")
@@ -395,7 +395,7 @@ class Asker(Follower):
         self._expect(run, end, outcome)
         self._plan(self._jobs[run.job], now)
         later = max(run.believed_end, asked.until)
-        engine.move_believed_end(run, rounded(later, end, now))
+        engine.move_believed_end(run, snapped(later, end, now))
 
     def _reply(self, grant: Grant, outcome: str) -> None:
         self._answer(grant.job, grant.kind, outcome)

@@ -21,7 +21,7 @@ from rich.console import Console
 from predictors.base import FloatArray, IntArray, Wrapper
 from predictors.cli.terminal import Display, PlainConsole
 from predictors.plain import shown_plainly
-from sim.engine.protocols import acts_as
+from sim.engine.protocols import is_exactly
 from sim.engine.setup import Setup
 from sim.engine.watcher import RunSoFar, Watcher
 from sim.errors import SimError
@@ -158,7 +158,7 @@ class Recorder(Watcher):
         rule: Any = policy.reallocation
         self._open = isinstance(policy.allocation, OpenAllocation)
         self._reads = getattr(rule, "decide", None) is None or rule.reads_beliefs
-        if not (self._open or acts_as(policy.allocation, Request)):
+        if not (self._open or is_exactly(policy.allocation, Request)):
             policy = replace(policy, allocation=_NotedAllocation(policy.allocation, self))
         predictor: Any = _NotedPredictor(setup.predictor, self)
         return replace(setup, policy=policy, predictor=predictor, watchers=(*setup.watchers, self))
@@ -231,7 +231,7 @@ class Recorder(Watcher):
             reserved, is_held = scheduler.reserved_starts(), False
             if isinstance(scheduler, OpenQueueScheduler):
                 memory = scheduler.memory
-                spans, considered = memory.menu_spans[job], memory.kept["search_end"].item()
+                spans, considered = memory.menu_spans[job], memory.kept["searched_to"].item()
                 first = spans["low"] if spans["high"] else spans["begin"]
                 least = menu_of(memory)[0].item(first)
                 reserved, is_held = reserved if considered else {}, place >= considered
@@ -279,7 +279,7 @@ def _queue_scheduler(scheduler: Any) -> QueueScheduler | None:
     while scheduler is not None and not isinstance(scheduler, QueueScheduler):
         scheduler = getattr(scheduler, "inner", None)
     if scheduler is not None:
-        scheduler.queue.see()
+        scheduler.queue.rebind()
     return scheduler
 
 

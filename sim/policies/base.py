@@ -88,7 +88,7 @@ class Placement(Protocol):
 
     Attributes
     ----------
-    picks_fastest : bool, optional
+    picks_processors : bool, optional
         Whether it names the processors on which a job is predicted to end first.
     """
 
@@ -172,7 +172,7 @@ class Policy:
             self.reallocation is not None,
             self.grants is not None,
             None if self.error_quantile is None else PastErrors(self.error_quantile),
-            getattr(self.placement, "picks_fastest", False),
+            getattr(self.placement, "picks_processors", False),
         )
 
     def begin(self, view: View) -> Scheduler:

@@ -26,7 +26,7 @@ class Fastest:
     Without background load the lowest-numbered are taken.
     """
 
-    picks_fastest = True
+    picks_processors = True
 
     def begin(self, view: View, scheduler: Scheduler) -> Scheduler:
         """Begin a run."""

@@ -278,7 +278,7 @@ def learning_figures(run: Outcome, calibration: Sequence[Observation]) -> Figure
     _, uses = np.unique(truth.application[own], return_counts=True)
     plain = are(asked.method, PLAIN_METHODS)
     many = asked.observations >= FITTED_OBSERVATIONS
-    fitted = run.counted[asked.job] & many & ~plain & asked.decided
+    fitted = run.counted[asked.job] & many & ~plain & asked.by_curve
     runs = int((run.records.restarts[own] + 1).sum())
     return {
         "applications": len(uses),
@@ -411,7 +411,7 @@ def treatment_figures(run: Outcome) -> Figures:
     job, number, size = (v[several] for v in (held.job, held.run, held.processors))
     counts = pd.Series(size).groupby([job, number]).nunique()
     resized = np.unique(counts.index.get_level_values(0)[counts > 1])
-    read = counted[asked.job] & asked.decided & ~are(asked.method, STATED)
+    read = counted[asked.job] & asked.by_curve & ~are(asked.method, STATED)
     return {
         "molded_jobs": int((counted & (records.allocated != requested)).sum()),
         "jobs_below_requests": int((counted & (records.allocated < requested.min())).sum()),

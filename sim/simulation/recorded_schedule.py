@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sim.engine.protocols import acts_as
+from sim.engine.protocols import is_exactly
 from sim.engine.run_log import explained
 from sim.errors import ConfigError
 from sim.machine.base import Dedicated, Machine
@@ -56,7 +56,7 @@ class RecordedSchedule:
         )
         ints, floats, bools = np.empty(0, np.int64), np.empty(0), np.empty(0, np.bool_)
         said = explained([], 0)
-        asked = Predictions(ints, floats, ints, floats, decided=bools, final=bools, **said)
+        asked = Predictions(ints, floats, ints, floats, by_curve=bools, final=bools, **said)
         excess = max(0, most_held(start, start + runtime, held) - machine.processors)
         return Records(
             submit_time=submit,
@@ -83,7 +83,7 @@ def _check(trace: Trace, machine: Machine, evolving: bool) -> None:
     """Refuse what the log did not record."""
     if trace.altered is not None:
         raise ConfigError(f"policy=recorded: its times are not the log's: {trace.altered}")
-    if not acts_as(machine, Dedicated):
+    if not is_exactly(machine, Dedicated):
         raise ConfigError(
             "policy=recorded: needs cluster=dedicated: recorded runtimes include what slowed jobs "
             "down already"

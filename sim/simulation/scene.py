@@ -11,7 +11,7 @@ from predictors.base import Observation, RuntimePredictor, provider, setting
 from predictors.cli.terminal import SILENT, Display
 from predictors.in_loop.oracle import NeedsTruth, oracles_under_load
 from sim.config import Settings, check_sizes
-from sim.engine.protocols import acts_as
+from sim.engine.protocols import is_exactly
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.engine.watcher import Watcher
@@ -190,7 +190,7 @@ def prepare(config: Settings, parts: Settings, scene: Scene, progress: Display =
     if scene.machine.splits_work:
         predictor = oracles_under_load(predictor, truth.communication_shares)
     draws = None
-    if not acts_as(getattr(policy, "allocation", None), Request):  # which looks at none
+    if not is_exactly(getattr(policy, "allocation", None), Request):  # which looks at none
         luck = scene.streams("adopters").random(len(scene.trace.jobs))
         draws = np.concatenate([np.zeros(len(trace.jobs) - luck.size), luck])
     return Setup(

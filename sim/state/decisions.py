@@ -192,22 +192,22 @@ class Preferences:
     scales_requests : bool
         Whether a malleable job without a curve is believed to need its requested
         processor-seconds on any count, instead of its requested time.
-    answers : bool
+    may_grant : bool
         Whether the policy answers requests of running jobs; if not, they are refused.
     past_errors : PastErrors or None
         What beliefs are stretched by, where the policy wants that.
-    picks_fastest : bool
+    picks_processors : bool
         Whether it names the processors on which a job ends first, on a shared machine.
     watches_health : bool
         Whether the policy reads what evolving jobs measure of themselves.
-    undecided : set of int
+    unmolded : set of int
         Jobs whose request stands whatever a curve says: a rule would not go by it.
     """
 
     change_cost: Callable[[int, int], float] = field(default=lambda before, after: 0.0)
     scales_requests: bool = False
-    answers: bool = False
+    may_grant: bool = False
     past_errors: PastErrors | None = None
-    picks_fastest: bool = False
+    picks_processors: bool = False
     watches_health: bool = False
-    undecided: set[int] = field(default_factory=set)
+    unmolded: set[int] = field(default_factory=set)

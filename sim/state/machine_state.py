@@ -141,7 +141,7 @@ class MachineState:
     efficiency : dict of int to float
         Of jobs that run, or have settled their count, as measured now; see
         `sim.engine.work.EfficiencySensor`.
-    measured : set of int
+    read_efficiencies : set of int
         Running jobs of which a policy has read that.
     load : LoadForecast or None
         What is believed of the load, on a shared machine.
@@ -171,7 +171,7 @@ class MachineState:
         self.revised: set[int] = set()
         self.requests: dict[tuple[int, str], RunRequest] = {}
         self.efficiency: dict[int, float] = {}
-        self.measured: set[int] = set()
+        self.read_efficiencies: set[int] = set()
         self.load: Any = None
         self.is_stale, self._named = False, 0
 
@@ -199,7 +199,7 @@ class MachineState:
         self.running = {job: one for job, one in known.items() if job in holding}
         expired = tables.expired_jobs[: run["expired_now"]].tolist()
         self.moved_ends = {self.running[job]: run["now"].item() for job in expired}
-        self.arrived = list(range(run["newcomer"], run["arrived"]))
+        self.arrived = list(range(run["first_arrived"], run["arrived"]))
         self.disturbed = run["woken_now"] > 0
 
     # Processors
@@ -281,7 +281,7 @@ class MachineState:
         jobs, held = tables.holder_job[:number], tables.holder_processors[:number]
         return BelievedEnds(tables.holder_end[:number], jobs, held)
 
-    def see_moved(self, run: Run) -> None:
+    def show_moved_end(self, run: Run) -> None:
         """Let policies see when a run is believed to end now."""
         self.moved_ends.setdefault(run, run.believed_end)
         rewrite(run, believed_end=self.tables.believed_end.item(run.job))

@@ -67,7 +67,7 @@ class Predictions:
         Runs that the predictor kept at that very count.
     mean_at_count : numpy.ndarray of float, shape (m,), seconds
         Their geometric mean, brought to this job; NaN without runs.
-    decided : numpy.ndarray of bool, shape (m,)
+    by_curve : numpy.ndarray of bool, shape (m,)
         Whether nothing but the curve, where there was one, kept the request standing.
     final : numpy.ndarray of bool, shape (m,)
         Whether this is the job's last run.
@@ -82,7 +82,7 @@ class Predictions:
     observations: IntArray
     runs_at_count: IntArray
     mean_at_count: FloatArray
-    decided: NDArray[np.bool_]
+    by_curve: NDArray[np.bool_]
     final: NDArray[np.bool_]
 
 

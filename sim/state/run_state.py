@@ -83,7 +83,7 @@ RUN = record(
     ranges=int,
     holders=int,
     running=int,
-    newcomer=int,
+    first_arrived=int,
     arrived=int,
     started=int,
     ended=int,
@@ -103,13 +103,14 @@ RUN = record(
 )
 """What there is one of. It is `now`, seconds; `free` counts free processors; `free_ranges`,
 `ranges`, `holders`, `running`, `wakes` say how much of the tables of their names is in use. Of the
-jobs up to `arrived` those from `newcomer` on came at this instant; `ended_now` and `expired_now`
-count whose run ended, and whose belief expired, at it, and `woken_now` who woke. `pass_due` is 1
-while the pass of an instant that was processed is to come; in it jobs up to `admitted` have been
-let wait, and `awaits_count` is 1 while Python is asked how many processors the next one gets. After
-`passes_per_return` passes Python has a chance. `sequence` numbers what is planned; the ends of the
-first `ends_planned` who started are. `resized` counts whose processors changed in this pass;
-`started` and `ended` count runs, `passes` and `events` what has been so far."""
+jobs up to `arrived` those from `first_arrived` on came at this instant; `ended_now` and
+`expired_now` count whose run ended, and whose belief expired, at it, and `woken_now` who woke.
+`pass_due` is 1 while the pass of an instant that was processed is to come; in it jobs up to
+`admitted` have been let wait, and `awaits_count` is 1 while Python is asked how many processors the
+next one gets. After `passes_per_return` passes Python has a chance. `sequence` numbers what is
+planned; the ends of the first `ends_planned` who started are. `resized` counts whose processors
+changed in this pass; `started` and `ended` count runs, `passes` and `events` what has been so
+far."""
 
 RANGE = record(low="i4", high="i4")
 """Processors from one to another, both of them among it."""
@@ -268,7 +269,7 @@ def believe_end(state: State, job: int, end: float) -> None:
 
 
 @compiled
-def rounded(believed: float, end: float, now: float) -> float:
+def snapped(believed: float, end: float, now: float) -> float:
     """Return the planned end where a belief differs from it by rounding alone.
 
     Else a belief that is right would expire an instant before its job ends.

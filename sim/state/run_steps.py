@@ -341,7 +341,7 @@ def _move_end(state: State, calendar: Calendar, job: int) -> None:
     _begin_work(state, calendar, job)
     left = max(1.0 - calendar.done[job], 0.0)
     end = calendar.end_time[job] = now + calendar.runtime[job] * left
-    run_state.believe_end(state, job, run_state.rounded(state.believed_end[job], end, now))
+    run_state.believe_end(state, job, run_state.snapped(state.believed_end[job], end, now))
 
 
 @compiled(forceinline=True)
@@ -363,7 +363,7 @@ def begin_run(state: State, calendar: Calendar, job: int, end: float, believed_e
 
 
 @compiled(forceinline=True)
-def take_off_at(state: State, calendar: Calendar, job: int, place: int) -> None:
+def vacate_at(state: State, calendar: Calendar, job: int, place: int) -> None:
     """Take a job off the machine that stands at this place of the heap."""
     run, ranges = state.run[0], state.ranges
     for k in range(state.first_range[job], state.last_range[job]):
@@ -392,7 +392,7 @@ def process_ends(state: State, calendar: Calendar, now: float) -> int:
     while run.running > 0 and time[0] == now and turn[0] < FIRST_EXPIRY:
         job = state.ended_jobs[number] = calendar.event_job[0]
         number += 1
-        take_off_at(state, calendar, job, 0)
+        vacate_at(state, calendar, job, 0)
     run.ended_now = number
     run.ended += number
     _happened(state, number)
@@ -448,12 +448,12 @@ def process_instant(state: State, calendar: Calendar, now: float) -> None:
         expired += 1
         _expire(state, calendar, job)
     run.expired_now = expired
-    last = run.newcomer = run.arrived
+    last = run.first_arrived = run.arrived
     while last < calendar.submit_time.size and calendar.submit_time[last] == now:
         last += 1
     run.arrived = last
     run.woken_now = _wake(state, now)
-    _happened(state, expired + (last > run.newcomer) + run.woken_now)
+    _happened(state, expired + (last > run.first_arrived) + run.woken_now)
 
 
 # One thing at a time, as rules in Python decide it
@@ -491,6 +491,6 @@ def move_believed_end(state: State, calendar: Calendar, job: int, end: float) ->
 
 
 @compiled
-def take_off(state: State, calendar: Calendar, job: int) -> None:
+def vacate(state: State, calendar: Calendar, job: int) -> None:
     """Take a job off the machine before its end."""
-    take_off_at(state, calendar, job, _event_place(calendar, job))
+    vacate_at(state, calendar, job, _event_place(calendar, job))

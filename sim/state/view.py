@@ -66,7 +66,7 @@ def sealed(values: NDArray[Any]) -> NDArray[Any]:
     return np.from_dlpack(shown)
 
 
-def one_by_one(values: NDArray[Any]) -> Sequence[Any]:
+def as_scalars(values: NDArray[Any]) -> Sequence[Any]:
     """Return the same numbers as they change, one by one as Python's own."""
     column: Any = memoryview(cast("Any", values))
     shown: Sequence[Any] = column
@@ -115,8 +115,8 @@ class FeasibleCounts:
     def __init__(
         self, least: IntArray, largest: IntArray, special: Mapping[int, IntArray], processors: int
     ) -> None:
-        self._least: Sequence[int] = one_by_one(least)
-        self._largest: Sequence[int] = one_by_one(largest)
+        self._least: Sequence[int] = as_scalars(least)
+        self._largest: Sequence[int] = as_scalars(largest)
         self._special = special
         self._all = sealed(np.arange(1, min(processors, _LISTED) + 1))
 
@@ -167,7 +167,7 @@ class ReadOnly:
         object.__setattr__(self, name, value)
 
 
-class OfState(Generic[Value]):
+class FromState(Generic[Value]):
     """What a view shows of the state under the same name.
 
     Parameters
@@ -187,7 +187,7 @@ class OfState(Generic[Value]):
         return found if self._sealed is None else self._sealed(found)
 
 
-class OfRuns(OfState[Value]):
+class FromSynced(FromState[Value]):
     """The same of runs, and of what is new, which the state may have to catch up with."""
 
     def __get__(self, view: Any, owner: type) -> Value:
@@ -195,7 +195,7 @@ class OfRuns(OfState[Value]):
         return super().__get__(view, owner)
 
 
-class ShownJobs:
+class ArrivedJobs:
     """The jobs that have arrived; of all others everything is 0.
 
     Parameters
@@ -228,9 +228,9 @@ class ShownJobs:
         self._known = {**vars(jobs), **more}
         self._written = {name: np.zeros_like(column) for name, column in self._known.items()}
         self._feasible, self._special = feasible, dict[int, IntArray]()
-        self._least, self._largest = one_by_one(more["least"]), one_by_one(more["largest"])
+        self._least, self._largest = as_scalars(more["least"]), as_scalars(more["largest"])
         pairs = zip(self._written.values(), self._known.values(), strict=True)
-        self._columns: Any = [tuple(map(one_by_one, pair)) for pair in pairs]
+        self._columns: Any = [tuple(map(as_scalars, pair)) for pair in pairs]
         shown = {name: sealed(column) for name, column in self._written.items()}
         self.jobs = VisibleJobs(**{name: shown[name] for name in vars(jobs)})
         self.more = {name: shown[name] for name in more}
@@ -266,17 +266,17 @@ class Changes(ReadOnly):
     def __init__(self, state: MachineState) -> None:
         self._state = state
 
-    moved_ends = OfRuns[Mapping[Run, float]](MappingProxyType)
+    moved_ends = FromSynced[Mapping[Run, float]](MappingProxyType)
     """Runs whose believed end changed, with the former one."""
-    revised = OfState[Set[int]](frozenset)
+    revised = FromState[Set[int]](frozenset)
     """Applications about which the predictor changed its mind."""
-    resized = OfState[Set[Run]](frozenset)
+    resized = FromState[Set[Run]](frozenset)
     """Runs whose processors a policy has changed behind a scheduler's back."""
-    outages_changed = OfState[bool]()
+    outages_changed = FromState[bool]()
     """Whether nodes failed or came back, or are believed back otherwise."""
-    disturbed = OfRuns[bool]()
+    disturbed = FromSynced[bool]()
     """Whether anything else happened (a wake-up, a failure)."""
-    ahead = OfState[Set[int]](frozenset)
+    ahead = FromState[Set[int]](frozenset)
     """Jobs that go to the head of the queue when they arrive again."""
 
 
@@ -286,9 +286,9 @@ class SeenMachine(ReadOnly):
     def __init__(self, state: MachineState) -> None:
         self._state = state
 
-    processors_per_node = OfState[int]()
+    processors_per_node = FromState[int]()
     """Processors of a node."""
-    outages = OfState[Mapping[int, tuple[float, int]]](MappingProxyType)
+    outages = FromState[Mapping[int, tuple[float, int]]](MappingProxyType)
     """Failed nodes: when each is believed to be repaired, and its processors."""
 
     def idle(self) -> Ranges:
@@ -458,10 +458,10 @@ class Beliefs:
         least, most, runs = seen.get(application, (processors, processors, 0))
         seen[application] = Support(min(least, processors), max(most, processors), runs + 1)
 
-    def say(self, job: int, decided: bool) -> None:
+    def mark(self, job: int, by_curve: bool) -> None:
         """Say whether a curve decided a job's count, or its request stood for another reason."""
-        undecided = self.predictor._preferences.undecided
-        (undecided.discard if decided else undecided.add)(job)
+        unmolded = self.predictor._preferences.unmolded
+        (unmolded.discard if by_curve else unmolded.add)(job)
 
 
 @dataclass(frozen=True)
@@ -486,7 +486,7 @@ class View(ReadOnly):
     Parameters
     ----------
     state : MachineState
-    shown : ShownJobs
+    shown : ArrivedJobs
         With ``submit_time``, ``malleable`` and ``adopter_draws`` besides.
     predictor : RuntimePredictor
     preferences : Preferences of the policy
@@ -495,14 +495,14 @@ class View(ReadOnly):
     def __init__(
         self,
         state: MachineState,
-        shown: ShownJobs,
+        shown: ArrivedJobs,
         predictor: RuntimePredictor,
         preferences: Preferences,
     ) -> None:
         self._state, self._feasible = state, shown.counts
         columns = {**vars(shown.jobs), **shown.more}
-        singly = {name: one_by_one(columns[name]) for name in ONE_BY_ONE}
-        known = {**singly, "application": one_by_one(columns["application"])}
+        singly = {name: as_scalars(columns[name]) for name in ONE_BY_ONE}
+        known = {**singly, "application": as_scalars(columns["application"])}
         about = known, shown.counts, state.left, preferences
         self._beliefs = Beliefs(SeenPredictor(predictor, *about))
         vars(self).update(
@@ -515,23 +515,23 @@ class View(ReadOnly):
 
     # The state of the machine
 
-    now = OfState[float]()
+    now = FromState[float]()
     """Seconds."""
-    processors = OfState[int]()
+    processors = FromState[int]()
     """Size of the machine."""
-    running = OfRuns[Mapping[int, Run]](MappingProxyType)
+    running = FromSynced[Mapping[int, Run]](MappingProxyType)
     """Who runs, by job index."""
-    arrived = OfRuns[Sequence[int]](tuple)
+    arrived = FromSynced[Sequence[int]](tuple)
     """Jobs that arrived since the last pass, in order of arrival."""
-    ended = OfRuns[Sequence[Run]](tuple)
+    ended = FromSynced[Sequence[Run]](tuple)
     """Runs that ended since the last pass."""
-    others_wait = OfState[bool]()
+    others_wait = FromState[bool]()
     """Whether any other job waits while one chooses its count."""
-    requests = OfState[Mapping[tuple[int, str], RunRequest]](MappingProxyType)
+    requests = FromState[Mapping[tuple[int, str], RunRequest]](MappingProxyType)
     """What running jobs ask for, by job and kind, in the order of asking."""
-    free = OfState[int]()
+    free = FromState[int]()
     """How many processors are idle."""
-    load: "OfState[LoadForecast | None]" = OfState()
+    load: "FromState[LoadForecast | None]" = FromState()
     """What is believed of the load, on a shared machine."""
     machine: SeenMachine
     """Its processors and nodes."""
@@ -570,7 +570,7 @@ class View(ReadOnly):
                 f"the efficiency of job index {job} was asked for, which does not run: "
                 "only running jobs can be measured"
             )
-        self._state.measured.add(job)
+        self._state.read_efficiencies.add(job)
         return self._state.efficiency[job]
 
     def seconds_left(self, run: Run) -> float:

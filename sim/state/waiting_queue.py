@@ -91,7 +91,7 @@ def forget(queue: Queue, first: int, last: int) -> None:
 
 
 @compiled(forceinline=True)
-def follow(queue: Queue) -> None:
+def drop_stale(queue: Queue) -> None:
     """Forget the summaries of blocks whose jobs are others than at the last search."""
     at = queue.at[0]
     if at.searched_layout != at.layout:
@@ -227,9 +227,9 @@ class WaitingQueue:
         fields = {"at": np.zeros(1, AT), **room, **dict(of_blocks)}
         self.tables = cast(Queue, structure(maker(Queue), fields, grows=fields.keys() - {"at"}))
         self._waiting = fields["at"]["waiting"]
-        self.see()
+        self.rebind()
 
-    def see(self) -> None:
+    def rebind(self) -> None:
         """Name the tables by which compiled code has replaced others."""
         for name, table in zip(BY_PLACE, tables_of(self.tables), strict=True):
             setattr(self, name, table)

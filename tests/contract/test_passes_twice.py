@@ -46,7 +46,7 @@ def copied_queue(queue, memo):
     twin._at = tables.at
     for name in ("first", "last", "waiting", "layout"):
         setattr(twin, f"_{name}", tables.at[name])
-    twin.see()
+    twin.rebind()
     return twin
 
 

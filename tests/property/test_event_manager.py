@@ -94,7 +94,7 @@ def apply(books, model, kind, job, count, seconds):
         books.set_believed_end(run, float(seconds))
         model.believed[job] = float(seconds)
     elif kind == "off" and run is not None:
-        books.take_off(run)
+        books.vacate(run)
         model.idle |= model.held.pop(job)
     elif kind == "node":
         node = job % (MACHINE // NODE)

@@ -182,7 +182,7 @@ def test_settled_runtimes_equal_those_that_are_looked_up_round_by_round(seed, fa
     rng = np.random.default_rng(seed)
     load = BackgroundLoad(12, Streams(seed), RoundLoad(), RoundLoad(at_once=(1, 30)))
     forecast = LoadForecast(LoadBeliefs(LoadSensors(load, Streams(1)), belief))
-    forecast.now, forecast.picks_fastest = float(rng.uniform(0, 20_000)), fastest
+    forecast.now, forecast.picks_processors = float(rng.uniform(0, 20_000)), fastest
     free = np.sort(rng.choice(12, int(rng.integers(0, 13)), replace=False))
     forecast.free_processors = lambda: free
     counts = np.arange(1, 13)

@@ -16,7 +16,7 @@ def queue_of(counts, runtimes, first=0):
     for job, (count, runtime) in enumerate(zip(counts, runtimes, strict=True)):
         push(queue.tables, job, count, runtime, 0.0)
     queue.tables.at["first"] = first
-    queue.see()
+    queue.rebind()
     return queue
 
 

@@ -163,7 +163,8 @@ def test_figures_of_learning(spec):
         seen += len(counts) >= 3
     rows = range(len(asked.job))
     fitted = sum(
-        asked.method[i] == "adept" and asked.observations[i] >= 2 and asked.decided[i] for i in rows
+        asked.method[i] == "adept" and asked.observations[i] >= 2 and asked.by_curve[i]
+        for i in rows
     )
     assert got["share_seen_at_three_counts"] == pytest.approx(seen / n)
     assert got["share_fitted_starts"] == pytest.approx(fitted / sum(records.restarts + 1))

@@ -36,7 +36,7 @@ def test_summaries_of_blocks_hide_nobody(seed, least):
     tables = WaitingQueue()
     for job in range(JOBS):
         push(tables.tables, job, processors[job], runtime[job], 0.0)
-    tables.see()
+    tables.rebind()
     queue, processors, found = tables.tables, tables.processors, tables.found
     backfilling = np.zeros(1, BACKFILLING)
     first, last, seen, passes = 0, JOBS - 16 * BLOCK, [], 0

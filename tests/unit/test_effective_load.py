@@ -197,11 +197,11 @@ def test_whoever_gets_the_fastest_processors_is_believed_to_meet_them(belief):
     forecast = forecast_of(load, belief, 90_000.0)
     counts, horizon = np.array([1, 8, 24]), np.full(3, 60.0)
     anybody = conditions(forecast, counts, horizon)[0]
-    forecast.picks_fastest = True
+    forecast.picks_processors = True
     assert (conditions(forecast, counts, horizon)[0] >= anybody - 1e-12).all()
     with forecast.usual():
         usual = conditions(forecast, counts, horizon)[0]
-    forecast.picks_fastest = False
+    forecast.picks_processors = False
     with forecast.usual():
         assert usual == pytest.approx(conditions(forecast, counts, horizon)[0])
 
@@ -210,7 +210,7 @@ def test_whoever_gets_the_fastest_processors_is_believed_to_meet_them(belief):
 def test_sensors_of_nodes_serve_too(belief):
     load = BackgroundLoad(10, Streams(3), *KINDS["rounds"], processors_per_node=4)
     forecast = forecast_of(load, belief, 90_000.0, per="node")
-    forecast.picks_fastest = True
+    forecast.picks_processors = True
     cpu, bandwidth = conditions(forecast, np.array([1, 5, 10]), np.full(3, 600.0))
     assert ((cpu > 0) & (cpu <= 1) & (bandwidth > 0) & (bandwidth <= 1)).all()
     assert forecast.runtime(computing(600.0), np.array([0, 9]), "effective") >= 600.0

@@ -93,7 +93,7 @@ class FamilyView:
         self._learned = learned
         self.predictor = self._feasible = self._beliefs = self
 
-    def say(self, job, decided):
+    def mark(self, job, by_curve):
         pass
 
     def caution(self, job):

@@ -146,10 +146,10 @@ def test_neighbouring_windows_that_are_alike_are_read_in_blocks():
     alone = np.random.default_rng(3).normal(size=40)
     assert compare([alone], ordered=True).block == 1
     alike = np.repeat(alone[:20], 2) + 0.1 * alone
-    found, one_by_one = compare([alike], ordered=True), compare([alike])
+    found, as_scalars = compare([alike], ordered=True), compare([alike])
     assert found.block >= 2
     assert found.correlation > 0.3
-    wide, narrow = (one.comparisons[0].change for one in (found, one_by_one))
+    wide, narrow = (one.comparisons[0].change for one in (found, as_scalars))
     assert np.log1p(wide.high) - np.log1p(wide.low) > 1.2 * np.log(
         (1 + narrow.high) / (1 + narrow.low)
     )

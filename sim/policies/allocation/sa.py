@@ -7,7 +7,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
-from sim.engine.protocols import acts_as
+from sim.engine.protocols import is_exactly
 from sim.errors import AT_LEAST_0, AT_LEAST_1, SHARE, check_choice
 from sim.policies.advice import Advice, Counts, check_counts, last_up_to, tried
 from sim.policies.base import Allocation, Outlook
@@ -149,7 +149,7 @@ class SmallestTurnaround:
     def tries(self, job: int, view: View) -> IntArray:
         """Return the counts that a job tries: its request alone, if it does not adopt the rule."""
         if view.jobs.adopter_draws[job] >= self.adopters:
-            view._beliefs.say(job, decided=False)
+            view._beliefs.mark(job, by_curve=False)
             return np.array([view.requested_processors[job]])
         return tried(job, view, self.counts)
 
@@ -199,4 +199,4 @@ class UsualTurnaround(SmallestTurnaround):
 
 def chooses_by_offers(allocation: Allocation) -> bool:
     """Say whether counts hang on what jobs are offered and on when they could start, alone."""
-    return any(acts_as(allocation, kind) for kind in (SmallestTurnaround, UsualTurnaround))
+    return any(is_exactly(allocation, kind) for kind in (SmallestTurnaround, UsualTurnaround))

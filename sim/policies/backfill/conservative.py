@@ -30,7 +30,7 @@ from sim.state.availability import Profile
 from sim.state.run_state import State
 from sim.state.run_steps import ask_to_wake, holders_in, withdraw_wake
 from sim.state.view import View
-from sim.state.waiting_queue import BLOCK, SIZES, Queue, follow, forget, push
+from sim.state.waiting_queue import BLOCK, SIZES, Queue, drop_stale, forget, push
 
 Freed = tuple[float, float, int]
 """Where processors became free: begin and end, seconds, and the most that are free there."""
@@ -286,8 +286,8 @@ def prepare(state: State, memory: RuleMemory) -> None:
     else:
         make_room_for_all(state, memory)
         availability.advance(memory.profile, run.now)
-    if run.arrived - run.newcomer > 1 or memory.start_bounds.size > 0:
-        memory.start_bounds = availability.no_start_bounds(run.arrived - run.newcomer)
+    if run.arrived - run.first_arrived > 1 or memory.start_bounds.size > 0:
+        memory.start_bounds = availability.no_start_bounds(run.arrived - run.first_arrived)
 
 
 @compiled
@@ -310,14 +310,14 @@ def decide(state: State, memory: RuleMemory) -> int:
 # All reservations made anew, as far as it matters
 
 
-class StartBounds(NamedTuple):
+class ReplanBounds(NamedTuple):
     """What a pass finds out about jobs that have no reservation yet.
 
     Attributes
     ----------
     starts : numpy.ndarray of float, shape (n,), seconds
         No job starts earlier: it could not in a profile with fewer reservations.
-    shortest, shortest_ahead : numpy.ndarray of float, shape (32,), seconds
+    too_long, too_long_ahead : numpy.ndarray of float, shape (32,), seconds
         Jobs of `2 ** i` processors or more that take so long, or longer, do not begin in time:
         for the pass, and for those ahead of one that may.
     pending : numpy.ndarray of int, shape (n,)
@@ -325,35 +325,35 @@ class StartBounds(NamedTuple):
     """
 
     starts: FloatArray
-    shortest: FloatArray
-    shortest_ahead: FloatArray
+    too_long: FloatArray
+    too_long_ahead: FloatArray
     pending: IntArray
 
 
 @compiled(inline="always")
 def _begins_before(
-    queue: Queue, profile: Profile, bounds: StartBounds, shortest: FloatArray, k: int, limit: float
+    queue: Queue, profile: Profile, bounds: ReplanBounds, too_long: FloatArray, k: int, limit: float
 ) -> bool:
     """Raise a job's bound to the earliest hole in the profile; say whether it is below a limit.
 
-    ``shortest`` is what is known of the same limit, or of a later one.
+    ``too_long`` is what is known of the same limit, or of a later one.
     """
     counts, runtimes, least = queue.processors, queue.runtime, bounds.starts
     fraction, size = frexp(counts[k])
-    if runtimes[k] < shortest[size - 1]:
+    if runtimes[k] < too_long[size - 1]:
         least[k] = availability.earliest(profile, counts[k], runtimes[k], least[k], limit, np.inf)
         if least[k] < limit:
             return True
         size -= fraction == 0.5
-        while size < shortest.size and runtimes[k] < shortest[size]:
-            shortest[size] = runtimes[k]
+        while size < too_long.size and runtimes[k] < too_long[size]:
+            too_long[size] = runtimes[k]
             size += 1
     least[k] = limit
     return False
 
 
 @compiled
-def _reserve_by(queue: Queue, profile: Profile, bounds: StartBounds, k: int, limit: float) -> bool:
+def _reserve_by(queue: Queue, profile: Profile, bounds: ReplanBounds, k: int, limit: float) -> bool:
     """Reserve for a job if it starts before a limit, and first for those ahead that matter.
 
     A job ahead without a reservation matters where it might start before this one ends, or
@@ -361,23 +361,23 @@ def _reserve_by(queue: Queue, profile: Profile, bounds: StartBounds, k: int, lim
     start later than its bound, others may matter, and all is looked at again.
     """
     counts, runtimes, starts = queue.processors, queue.runtime, queue.start
-    least, pending, shortest = bounds.starts, bounds.pending, bounds.shortest_ahead
+    least, pending, too_long = bounds.starts, bounds.pending, bounds.too_long_ahead
     first = queue.at[0].first
-    while _begins_before(queue, profile, bounds, bounds.shortest, k, limit):
+    while _begins_before(queue, profile, bounds, bounds.too_long, k, limit):
         pending[0], number, until = k, 1, least[k] + runtimes[k]
-        shortest[:] = np.inf
+        too_long[:] = np.inf
         for block in range((k - 1) // BLOCK, first // BLOCK - 1, -1):
-            if is_hopeless(queue, block, shortest):
+            if is_hopeless(queue, block, too_long):
                 continue
             for j in range(min(k, (block + 1) * BLOCK) - 1, max(first, block * BLOCK) - 1, -1):
                 if counts[j] == 0 or starts[j] < np.inf or least[j] >= until:
                     continue
-                if _begins_before(queue, profile, bounds, shortest, j, until):
+                if _begins_before(queue, profile, bounds, too_long, j, until):
                     pending[number] = j
                     number += 1
                     if least[j] + runtimes[j] > until:
                         until = least[j] + runtimes[j]
-                        shortest[:] = np.inf
+                        too_long[:] = np.inf
         while number > 0:
             j = pending[number - 1]
             start = availability.earliest(profile, counts[j], runtimes[j], least[j], np.inf, np.inf)
@@ -407,20 +407,20 @@ def replan_soonest(queue: Queue, profile: Profile, now: float) -> tuple[int, flo
     """
     counts, starts, at = queue.processors, queue.start, queue.at[0]
     first, last = at.first, at.last
-    shortest, shortest_ahead = np.full(SIZES, np.inf), np.empty(SIZES)
+    too_long, too_long_ahead = np.full(SIZES, np.inf), np.empty(SIZES)
     pending = np.empty(last, np.int64)
-    bounds = StartBounds(np.full(last, now), shortest, shortest_ahead, pending)
+    bounds = ReplanBounds(np.full(last, now), too_long, too_long_ahead, pending)
     starts[first:last] = np.inf
     summarise(queue)
     number, soonest, most = 0, np.inf, availability.free_between(profile, now, np.inf)[1]
     for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
-        if is_hopeless(queue, block, shortest):
+        if is_hopeless(queue, block, too_long):
             continue
         for k in range(max(first, block * BLOCK), min(last, (block + 1) * BLOCK)):
             if counts[k] == 0 or counts[k] > most:
                 continue
             if starts[k] == np.inf and not (
-                _begins_before(queue, profile, bounds, shortest, k, soonest)
+                _begins_before(queue, profile, bounds, too_long, k, soonest)
                 and _reserve_by(queue, profile, bounds, k, soonest)
             ):
                 continue
@@ -431,7 +431,7 @@ def replan_soonest(queue: Queue, profile: Profile, now: float) -> tuple[int, flo
                 number += 1
             if soonest < np.inf:
                 most = availability.free_between(profile, now, soonest)[1]
-                shortest[frexp(most)[1] :] = -np.inf
+                too_long[frexp(most)[1] :] = -np.inf
     return number, soonest
 
 
@@ -445,7 +445,7 @@ def replan(state: State, memory: RuleMemory) -> int:
     queue, number, following = memory.queue, 0, np.inf
     if queue.at[0].waiting > 0:
         lay_running(state, memory)
-        follow(queue)
+        drop_stale(queue)
         number, following = replan_soonest(queue, memory.profile, state.run[0].now)
         for place in queue.found[:number]:
             forget(queue, place, place)
@@ -498,7 +498,7 @@ class ConservativeScheduler(QueueScheduler):
     later, and only one that no longer fits.
     """
 
-    compiles_keys, keeps_reservations = False, True
+    static_keys, keeps_reservations = False, True
     promise: Promise = "starts"
     functions = QUEUE_FUNCTIONS | {"prepare": prepare, "admit": admit, "decide": decide}
 
@@ -575,7 +575,7 @@ class ReplanningScheduler(EasyScheduler):
     more gets the others then.
     """
 
-    compiles_keys = True
+    static_keys = True
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         super().__init__(view, order, allocation, UNLIMITED, decides=replan)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
-from sim.engine.protocols import Promise, Scheduler, acts_as
+from sim.engine.protocols import Promise, Scheduler, is_exactly
 from sim.errors import AT_LEAST_1, PolicyError, check_choices
 from sim.policies.allocation.rigid import Request
 from sim.policies.base import Allocation, OpenAllocation
@@ -26,7 +26,7 @@ from sim.state.availability import BelievedEnds, reserve_earliest
 from sim.state.run_state import State, longer
 from sim.state.run_steps import holders_in
 from sim.state.view import View
-from sim.state.waiting_queue import BLOCK, SIZES, Queue, follow, forget_all
+from sim.state.waiting_queue import BLOCK, SIZES, Queue, drop_stale, forget_all
 
 
 @compiled(forceinline=True)
@@ -92,10 +92,10 @@ def summarise(queue: Queue) -> None:
 
 
 @compiled(inline="always")
-def is_hopeless(queue: Queue, block: int, shortest: FloatArray) -> bool:
-    """Say whether no job of a block is shorter than what is given for its size."""
+def is_hopeless(queue: Queue, block: int, too_long: FloatArray) -> bool:
+    """Say whether no job of a block is shorter than what is too long for its size."""
     for size in range(SIZES):  # noqa: SIM110 (compiled)
-        if queue.shortest[block, size] < shortest[size]:
+        if queue.shortest[block, size] < too_long[size]:
             return False
     return True
 
@@ -150,7 +150,7 @@ def fill_window(queue: Queue, first: int, free: int, now: float, backfilling: ND
     int
         How many places stand in `found`.
     """
-    follow(queue)
+    drop_stale(queue)
     rule, last = backfilling[0], queue.at[0].last
     if rule.shortest:
         return _fill_shortest(queue, first, free, now, backfilling)
@@ -263,7 +263,7 @@ def decide(state: State, memory: RuleMemory) -> int:
     who could not start before cannot start now.
     """
     run, queue, kept = state.run[0], memory.queue, memory.backfilling
-    at, own, newcomers = queue.at[0], kept[0], run.arrived - run.newcomer
+    at, own, newcomers = queue.at[0], kept[0], run.arrived - run.first_arrived
     if at.waiting == 0:
         return 0
     only_arrivals = at.waiting > newcomers and run.ended_now + run.expired_now == 0
@@ -364,7 +364,7 @@ class EasyScheduler(QueueScheduler):
         What stands in the memory at first.
     """
 
-    compiles_keys = True
+    static_keys = True
 
     def __init__(
         self,
@@ -377,7 +377,7 @@ class EasyScheduler(QueueScheduler):
         anew: float | None = None,
         **known: Any,
     ) -> None:
-        if anew is not None and not acts_as(allocation, Request):
+        if anew is not None and not is_exactly(allocation, Request):
             self.chooses_anew, known["refutation_factor"] = True, float(anew)
         self.decides = decides or (decide_deep if reservations > 1 else decide)
         self.functions = QUEUE_FUNCTIONS | {"decide": self.decides}
@@ -388,7 +388,7 @@ class EasyScheduler(QueueScheduler):
     @property
     def is_plain(self) -> bool:
         """Whether it is EASY with one reservation, or none, and jobs keep the order of arrival."""
-        return acts_as(self, EasyScheduler) and self.by_arrival and self.decides is decide
+        return is_exactly(self, EasyScheduler) and self.by_arrival and self.decides is decide
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""

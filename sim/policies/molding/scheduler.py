@@ -104,7 +104,7 @@ class OpenQueueScheduler(QueueScheduler):
 class OpenScheduler(OpenQueueScheduler):
     """Plans anew in every pass: a number of reservations, and who may overtake a blocked job."""
 
-    compiles_keys = False
+    static_keys = False
     promise: Promise = "fit"
 
     def find_starts(self) -> int:

@@ -30,7 +30,7 @@ from sim.state.processors import held_ranges
 from sim.state.records import Allocations
 from sim.state.run_state import State, longer, make_room, struct_type, structure
 from sim.state.run_steps import ask_to_wake, by_job, holders_in, padded, resize, runtime_on, start
-from sim.state.view import LEAST_BELIEF, one_by_one
+from sim.state.view import LEAST_BELIEF, as_scalars
 from sim.state.waiting_queue import Queue, pop, push, tidy
 from workloads.base import Tabled
 
@@ -45,13 +45,13 @@ its believed runtime on one processor if the rule weighs work."""
 ALLOCATION = record(job=int, processors=int, first_range=int, begun=float, over=float)
 """Whose, on how many processors, where they begin in `State.ranges`, and from when until when; the
 last of a job ends with it."""
-SEARCH = record(phase=int, due=float, measured=float, efficiency=float, processors=int, blocked=int)
+SEARCH = record(phase=int, due=float, measured=float, efficiency=float, processors=int, wanted=int)
 """Of a job whose count is searched by its efficiency: how far that has come; when to measure
 next, seconds, and what is measured then; the last measurement that was taken in, and the count it
 was made on, 0 before; the count that it would go on with if there were room, 0 if that is no
 matter."""
 TALLY = record(
-    members=int, deferred=int, allocations=int, held_back=int, queries=int, wake_time=float
+    members=int, deferred=int, allocations=int, is_held_back=int, queries=int, wake_time=float
 )
 """How much of the tables of their names is in use, whether nobody may begin in a pass, how often a
 predictor would have been asked, and for when, in seconds, a pass was last asked for to measure."""
@@ -71,7 +71,7 @@ class Claims(NamedTuple):
         come first, oldest first.
     total : int
         What they may hold together; at least the sum of `least`.
-    work, relative : numpy.ndarray of float, shape (n,)
+    work, relative_time : numpy.ndarray of float, shape (n,)
         If the rule weighs work: each job's believed work left in seconds on one processor, and
         its believed T(n)/T(1) on an equal share n of the total; else empty.
     parameters : numpy.ndarray of float, shape (p,)
@@ -88,7 +88,7 @@ class Claims(NamedTuple):
     largest: IntArray
     total: int
     work: FloatArray
-    relative: FloatArray
+    relative_time: FloatArray
     parameters: FloatArray
     searches: NDArray[Any] = np.zeros(0, SEARCH)
     now: float = 0.0
@@ -208,7 +208,7 @@ def admit(state: State, sharing: SharingMemory, job: int) -> None:
 
 
 @compiled
-def _relative(sharing: SharingMemory, job: int, count: int) -> float:
+def _relative_time(sharing: SharingMemory, job: int, count: int) -> float:
     """Return the believed T(n)/T(1), as `BelievedCurves` does; no curve means perfect speedup."""
     own, tally = sharing.jobs[job], sharing.tally[0]
     if own.read == 0 and count != 1:
@@ -228,10 +228,10 @@ def _lent_ends(state: State, sharing: SharingMemory) -> BelievedEnds:
     running, now = state.run[0].running, state.run[0].now
     jobs = state.holder_job[:running]
     ends, kept = state.believed_end[jobs], state.processors[jobs]
-    for k in range(running):
-        least, held = sharing.jobs[jobs[k]].least, kept[k]
+    for k, job in enumerate(jobs):
+        least, held = sharing.jobs[job].least, kept[k]
         if 0 < least < held:
-            before, after = _relative(sharing, jobs[k], held), _relative(sharing, jobs[k], least)
+            before, after = _relative_time(sharing, job, held), _relative_time(sharing, job, least)
             ends[k], kept[k] = lent_end(ends[k], now, 0.0, before, after), least
     order = np.argsort(ends, kind="mergesort")
     return BelievedEnds(ends[order], jobs[order], kept[order])
@@ -288,17 +288,17 @@ def _claims(
     least, largest = own["least"][jobs], own["most"][jobs]
     least[certain:] = 0
     if waits:
-        keeps_all = not (sharing.reclaims or tally.held_back)
+        keeps_all = not (sharing.reclaims or tally.is_held_back)
         leave_room(held, least, largest, own["request"][jobs], keeps_all, strict)
     now, weighing = state.run[0].now, jobs.size if sharing.weighs_work else 0
     work, relative = np.empty(weighing), np.empty(weighing)
     counts = equal_counts(largest, total) if weighing > 0 else largest
     for k in range(weighing):
         job = jobs[k]
-        work[k], relative[k] = own[job].serial, _relative(sharing, job, counts[k])
+        work[k], relative[k] = own[job].serial, _relative_time(sharing, job, counts[k])
         if k < members:
             seconds = max(state.believed_end[job] - now, 0.0)
-            work[k] = seconds_on(seconds, _relative(sharing, job, held[k]), 1.0)
+            work[k] = seconds_on(seconds, _relative_time(sharing, job, held[k]), 1.0)
     readings, searches = sharing.readings[jobs], sharing.searches
     if searches.size > 0:
         searches = searches[jobs]
@@ -323,7 +323,7 @@ def begin_pass(state: State, sharing: SharingMemory) -> tuple[int, IntArray, Cla
     number, free = tally.members, run.free
     for job in sharing.members[: number if sharing.reclaims else 0]:
         free += held[job] - sharing.jobs[job].least
-    free = 0 if tally.held_back else free
+    free = 0 if tally.is_held_back else free
     begun, free, is_blocked = find_heads(queue, free, sharing.backfilling)
     if is_blocked:
         ends = _lent_ends(state, sharing) if sharing.reclaims else holders_in(state)
@@ -395,7 +395,7 @@ def _defer(state: State, sharing: SharingMemory) -> SharedOut:
     deferred or has arrived.
     """
     run, tally = state.run[0], sharing.tally[0]
-    new = np.arange(run.newcomer, run.arrived)
+    new = np.arange(run.first_arrived, run.arrived)
     waiting = np.concatenate((sharing.deferred[: tally.deferred], new))
     is_out = sharing.jobs["least"][waiting] > 0
     candidates = waiting[is_out]
@@ -545,7 +545,7 @@ class CompiledSharingRule(CompiledRule):
         wanted, jobs, running = state.processors, state.processors.size, state.holder_end.size
         engine.shown.arrive(range(jobs))
         own, rows = np.zeros(jobs, JOB), [np.zeros(0)] * jobs
-        columns: Any = [one_by_one(own[name]) for name in ("least", "read", "serial")]
+        columns: Any = [as_scalars(own[name]) for name in ("least", "read", "serial")]
         least, read, serial = columns
         for job in np.flatnonzero(engine.malleable).tolist():
             least[job] = rule.queue_count(beliefs, job)

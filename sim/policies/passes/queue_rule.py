@@ -10,7 +10,7 @@ from predictors.compiling import direct
 from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
 from sim.engine.loop import ask, keep_request, never_ask, start_nobody
-from sim.engine.protocols import CompiledRule, acts_as
+from sim.engine.protocols import CompiledRule, is_exactly
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import chooses_by_offers
 from sim.policies.molding.base import Candidates
@@ -32,7 +32,7 @@ from sim.state.waiting_queue import WaitingQueue, forget_all, pop
 
 QUEUE_FUNCTIONS: dict[str, Any] = {"admit": admit, "decide": start_nobody}
 """What rules of queues do that say nothing else."""
-JOBS_AT_ONCE = 65_536
+JOBS_A_BATCH = 65_536
 """Jobs whose counts to choose from are put down together."""
 
 
@@ -60,7 +60,7 @@ class QueueScheduler:
         What compiled code keeps of the run.
     functions : mapping of str to callable
         Those of `sim.engine.loop.BoundRule` that are the rule's own.
-    compiles_keys : bool
+    static_keys : bool
         Whether its compiled rule may rank jobs by keys that stay; a class that says so is of a
         kind of its own: what overrides a part of it is not compiled.
     keeps_reservations : bool
@@ -73,7 +73,7 @@ class QueueScheduler:
         Lets them; returns who chose otherwise.
     """
 
-    compiles_keys = keeps_reservations = False
+    static_keys = keeps_reservations = False
     candidates: Candidates | None = None
     chooses_anew = False
     choose_anew: Callable[[], list[int]]
@@ -115,15 +115,15 @@ class QueueScheduler:
         Jobs queue by arrival, or by keys that stay where the rule allows that, with limits that
         are known at submit; open counts stay as they were offered.
         """
-        kind = next(one for one in type(self).__mro__ if "compiles_keys" in vars(one))
+        kind = next(one for one in type(self).__mro__ if "static_keys" in vars(one))
         learns, is_limited = self.view.predictor.learns, engine.kills
-        is_settled = acts_as(self.allocation, Request) or not is_limited
+        is_settled = is_exactly(self.allocation, Request) or not is_limited
         is_settled = is_settled or not (learns or self.chooses_anew)
         if self.candidates is not None:
             is_settled = self.candidates.compiled_pass is not None and not (learns or is_limited)
             is_settled = is_settled and foresees(engine.predictor)
-        is_ranked = self.by_arrival or (self.compiles_keys and not self.order.recomputed)
-        is_compiled = acts_as(self, kind) and is_ranked and is_settled
+        is_ranked = self.by_arrival or (self.static_keys and not self.order.recomputed)
+        is_compiled = is_exactly(self, kind) and is_ranked and is_settled
         return CompiledQueueRule(engine, self) if is_compiled else None
 
     def decide(self) -> list[Decision]:
@@ -176,7 +176,7 @@ class QueueScheduler:
             self.memory.key[job] = -np.inf if job in self.view.changes.ahead else 0.0
         self.memory.user[job] = self.view.jobs.user[job]
         self._admit(self.view._state.tables, self.memory, job)
-        self.queue.see()
+        self.queue.rebind()
 
     def settle(self, job: int, processors: int, runtime: float) -> None:
         """Put down which count a job has chosen, and its belief in seconds."""
@@ -262,7 +262,7 @@ class CompiledQueueRule(CompiledRule):
         allocation = scheduler.allocation
         by_offers = chooses_by_offers(allocation) and scheduler.by_arrival and not engine.kills
         self._rule: Any = scheduler.candidates or (allocation if by_offers else None)
-        is_settled = self._rule is not None or acts_as(allocation, Request)
+        is_settled = self._rule is not None or is_exactly(allocation, Request)
         foresees_all = not self._learns and foresees(engine.predictor)
         is_known = scheduler.by_arrival and not scheduler.chooses_anew
         self.asks_at_arrivals = not (foresees_all and is_settled and is_known)
@@ -280,7 +280,7 @@ class CompiledQueueRule(CompiledRule):
         """Begin a run whose jobs stand here; ask for all beliefs, if none is asked for later."""
         self._state, engine, memory = state, self._engine, self.memory
         jobs, all_jobs = engine.jobs, np.arange(state.processors.size)
-        self._arriving = state.run[["awaits_count", "admitted", "newcomer", "arrived"]]
+        self._arriving = state.run[["awaits_count", "admitted", "first_arrived", "arrived"]]
         memory.requested[:], memory.user[:] = jobs.requested_processors, jobs.user
         if self._learns:
             memory.application[:] = jobs.application
@@ -300,7 +300,7 @@ class CompiledQueueRule(CompiledRule):
         is_plain = getattr(type(self._rule), "of", Candidates.of) is Candidates.of
         takes_all = is_known and is_plain and self._rule.advice.repair != "always"
         asked = self._asked_together if takes_all else self._asked_singly
-        parts = [asked(jobs[k : k + JOBS_AT_ONCE]) for k in range(0, jobs.size, JOBS_AT_ONCE)]
+        parts = [asked(jobs[k : k + JOBS_A_BATCH]) for k in range(0, jobs.size, JOBS_A_BATCH)]
         number, at_once, *menu = map(np.concatenate, zip(*parts, strict=True))
         spans = self.memory.menu_spans
         spans["begin"], spans["number"] = np.cumsum(number) - number, number
@@ -342,15 +342,15 @@ class CompiledQueueRule(CompiledRule):
         """Tell the predictor who ended, and let who arrives, or has to choose again, do so."""
         self.finish()
         engine, scheduler, state = self._engine, self._scheduler, self._state
-        is_asked, job, newcomer, arrived = self._arriving.item()
+        is_asked, job, first_arrived, arrived = self._arriving.item()
         if is_asked:
-            if job == newcomer:
+            if job == first_arrived:
                 engine.shown.arrive(range(job, arrived))
             processors, belief = scheduler.choice_of(job)
             scheduler.settle(job, processors, belief)
             engine.set_true_runtime(job, processors)
         elif is_refuted(state, self.memory.refutation_factor):
-            scheduler.queue.see()
+            scheduler.queue.rebind()
             for job in scheduler.choose_anew():
                 engine.set_true_runtime(job, state.processors.item(job))
 
@@ -375,7 +375,7 @@ class CompiledQueueRule(CompiledRule):
         kept["ends_told"] += new
         self._explain_started(state.run["started"].item())
         if engine.state.revised:
-            scheduler.queue.see()
+            scheduler.queue.rebind()
             scheduler.revise()
             scheduler.rank()
             engine.state.revised.clear()

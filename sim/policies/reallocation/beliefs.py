@@ -167,7 +167,7 @@ class BelievedCurves:
         """
         return self.keep(job, "reading", partial(reading, self))
 
-    def relative(self, job: int, processors: int) -> float:
+    def relative_time(self, job: int, processors: int) -> float:
         """Return the believed T(n)/T(1)."""
         if processors == 1:
             return 1.0
@@ -177,7 +177,7 @@ class BelievedCurves:
 
     def work_left(self, members: Members) -> FloatArray:
         """Return the believed serial seconds that each member still has to do, shape (n,)."""
-        seconds_left, relative = self.view.seconds_left, self.relative
+        seconds_left, relative = self.view.seconds_left, self.relative_time
         return np.array(
             [
                 self.serial(job)
@@ -193,7 +193,7 @@ class BelievedCurves:
         if processors == run.processors:
             return seconds
         job = run.job
-        before, after = self.relative(job, run.processors), self.relative(job, processors)
+        before, after = self.relative_time(job, run.processors), self.relative_time(job, processors)
         return seconds_on(seconds, before, after)
 
 
@@ -316,7 +316,7 @@ class LendingView(View):
 
     def end_of(self, run: Run) -> float:
         """Return when a run would end that held what it keeps from now on."""
-        held, kept, relative = run.processors, self._kept_by(run), self._runs.relative
+        held, kept, relative = run.processors, self._kept_by(run), self._runs.relative_time
         if kept == held:
             return run.believed_end
         since, pause = max(self.now, run.resumes), self._cost.change(held, kept)

@@ -55,7 +55,7 @@ def _mean_exponent(claims: Claims) -> float:
     several = counts > 1
     if not several.any():
         return 0.5
-    exponents = -np.log(claims.relative[several]) / np.log(counts[several])
+    exponents = -np.log(claims.relative_time[several]) / np.log(counts[several])
     return min(max(float(exponents.mean()), _LEAST_EXPONENT), _LARGEST_EXPONENT)
 
 

@@ -38,7 +38,7 @@ def held_until(searches: NDArray[Any], now: float, low: float) -> float:
     for search in searches:
         if search.processors > 0 and search.efficiency < low:
             return inf
-        if search.phase != STABLE and search.blocked == 0:
+        if search.phase != STABLE and search.wanted == 0:
             until = min(until, search.due)
     return until if now < until else inf
 
@@ -88,8 +88,8 @@ def shares_by_search(claims: Claims) -> IntArray:
             asked[k] = int(claims.readings[k, 0])
         elif now >= search.due:
             asked[k] = _measure(search, held[k], own)
-        elif search.blocked > 0:
-            asked[k] = search.blocked
+        elif search.wanted > 0:
+            asked[k] = search.wanted
     wanted = np.minimum(np.maximum(asked, least), claims.largest)
     shares = np.minimum(np.maximum(held, least), wanted)
     worst = np.argsort(searches["efficiency"].copy(), kind="mergesort")
@@ -97,11 +97,11 @@ def shares_by_search(claims: Claims) -> IntArray:
     hand_out(shares, wanted, claims.total, np.arange(held.size)[::-1])
     for k, search in enumerate(searches):
         if shares[k] != held[k] > 0:
-            search.blocked, search.due = 0, _tick(now, own[INTERVAL], own[INTERVAL])
+            search.wanted, search.due = 0, _tick(now, own[INTERVAL], own[INTERVAL])
         elif search.due <= now:
             most = int(min(asked[k], claims.readings[k, 1]))
-            search.blocked = most if most > shares[k] else 0
-            search.phase = INCREASE if search.blocked > 0 else STABLE
+            search.wanted = most if most > shares[k] else 0
+            search.phase = INCREASE if search.wanted > 0 else STABLE
             search.due = _tick(now, own[STABLE_INTERVAL], own[INTERVAL])
     return shares
 
@@ -112,7 +112,7 @@ def hold_back(state: State, sharing: SharingMemory) -> None:
     prepare(state, sharing)
     tally = sharing.tally[0]
     searches = sharing.searches[sharing.members[: tally.members]]
-    tally.held_back = held_until(searches, state.run[0].now, sharing.parameters[LOW]) < inf
+    tally.is_held_back = held_until(searches, state.run[0].now, sharing.parameters[LOW]) < inf
 
 
 @dataclass(frozen=True)

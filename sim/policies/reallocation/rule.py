@@ -10,7 +10,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
-from sim.engine.protocols import CompiledRule, Promise, Scheduler, acts_as
+from sim.engine.protocols import CompiledRule, Promise, Scheduler, is_exactly
 from sim.errors import AT_LEAST_0, FINITE, check_choices
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
@@ -121,7 +121,7 @@ class Reallocation:
         work = relative = np.zeros(0)
         if self.weighs_work:
             work, counts = beliefs.work_left(members), equal_counts(members.largest, total).tolist()
-            relative = np.array([*map(beliefs.relative, members.job, counts)])
+            relative = np.array([*map(beliefs.relative_time, members.job, counts)])
         return Claims(readings, *limits, total, work, relative, np.array(self.parameters, float))
 
     def read_off(self, beliefs: BelievedCurves, job: int) -> FloatArray:
@@ -224,7 +224,7 @@ class ReallocatingScheduler:
         inner, rule = self.inner, self.rule
         kind = next(one for one in type(rule).__mro__ if "shares" in vars(one))
         if (
-            not acts_as(rule, kind)
+            not is_exactly(rule, kind)
             or not (rule.cost.free and rule.cost.start(1) == rule.distance == 0)
             or not (rule.reclaim or (rule.shrinks_unasked and not rule.defers))
             or self.view.predictor.learns
@@ -233,7 +233,7 @@ class ReallocatingScheduler:
             or not (isinstance(inner, EasyScheduler) and inner.is_plain)
             or inner.reservations != 1
             or inner.chooses_anew
-            or not acts_as(self.allocation, Request)
+            or not is_exactly(self.allocation, Request)
         ):
             return None
         compiled = CompiledSharingRule(engine, rule, self.beliefs, inner)
@@ -424,7 +424,7 @@ class ReallocatingScheduler:
         """Return the believed seconds until a job ends that holds so many from now on."""
         cost = self.rule.cost
         if run is None:
-            seconds = self.beliefs.serial(job) * self.beliefs.relative(job, processors)
+            seconds = self.beliefs.serial(job) * self.beliefs.relative_time(job, processors)
             return seconds + cost.start(processors)
         seconds = self.beliefs.seconds_left(run, processors)
         if processors != run.processors:
