@@ -84,7 +84,7 @@ class RunLog:
         self._runs = GrowingTable("qqdqdb")  # job, number, start, processors, belief, by_curve
         self._rests_on: list[Explanation] = []
         self._allocations = GrowingTable("qdqq")  # run, start, processors, where its ranges begin
-        self._stretch_end = array("d")
+        self._allocation_ends = array("d")
 
     def start(
         self, run: Run, belief: float, explanation: Explanation | None, by_curve: bool = True
@@ -97,14 +97,14 @@ class RunLog:
         self._last_run[job] = self._runs.add(job, run.number, now, run.processors, belief, by_curve)
         if explanation is not None:
             self._rests_on.append(explanation)
-        self._stretch(run, now)
+        self._begin_allocation(run, now)
 
-    def _stretch(self, run: Run, now: float) -> None:
+    def _begin_allocation(self, run: Run, now: float) -> None:
         """Note what a run holds from now on."""
         first = self._state.tables.first_range.item(run.job)
-        stretch = self._allocations.add(self._last_run[run.job], now, run.processors, first)
-        rewrite(run, stretch=stretch)
-        self._stretch_end.append(now)
+        allocation = self._allocations.add(self._last_run[run.job], now, run.processors, first)
+        rewrite(run, allocation=allocation)
+        self._allocation_ends.append(now)
 
     def believed_at_start(self, run: Run) -> float:
         """Return the belief at the start of a job's last run, in seconds."""
@@ -112,12 +112,12 @@ class RunLog:
 
     def resize(self, run: Run, now: float) -> None:
         """Note that a run goes on with other processors."""
-        self._stretch_end[run.stretch] = now
-        self._stretch(run, now)
+        self._allocation_ends[run.allocation] = now
+        self._begin_allocation(run, now)
 
     def end(self, run: Run, now: float, status: str) -> None:
         """Note that a run is over and its job with it."""
-        self._stretch_end[run.stretch] = now
+        self._allocation_ends[run.allocation] = now
         self._status[run.job] = status
         self.over[run.job] = True
         self.ended += 1
@@ -125,7 +125,7 @@ class RunLog:
 
     def interrupt(self, run: Run, now: float) -> None:
         """Note that a run is over, but its job waits for another."""
-        self._stretch_end[run.stretch] = now
+        self._allocation_ends[run.allocation] = now
         self.restarts[run.job] += 1
 
     def records(self, predictor: RuntimePredictor, submit: FloatArray) -> Records:
@@ -138,7 +138,7 @@ class RunLog:
             job=run_job[run],
             run=run_number[run],
             start_time=start,
-            end_time=np.frombuffer(self._stretch_end),
+            end_time=np.frombuffer(self._allocation_ends),
             processors=processors,
             nodes=held_ranges(self._state.tables, first),
         )

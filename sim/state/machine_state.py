@@ -57,7 +57,7 @@ class Run:
         When it makes progress again after its last change, seconds; past if it does.
     spent : float
         Share of its requested time that it has used up on former counts, where jobs are killed.
-    stretch : int
+    allocation : int
         The row of the log that says what it holds now.
     """
 
@@ -70,7 +70,7 @@ class Run:
     changed: float = field(init=False)
     resumes: float = field(init=False)
     spent: float = field(init=False, default=0.0)
-    stretch: int = field(init=False, default=-1)
+    allocation: int = field(init=False, default=-1)
 
     def __post_init__(self) -> None:
         rewrite(self, changed=self.start, resumes=self.start)

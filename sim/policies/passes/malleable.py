@@ -37,9 +37,9 @@ from workloads.base import Tabled
 _types: Any = types
 _typeof: Any = typeof
 JOB = record(
-    least=int, most=int, stretch=int, read=int, request=int, requested_time=float, serial=float
+    least=int, most=int, allocation=int, read=int, request=int, requested_time=float, serial=float
 )
-"""Of a job: the counts between which it may be if it is malleable, else 0; its present stretch;
+"""Of a job: the counts between which it may be if it is malleable, else 0; its present allocation;
 whether its curve was read; its request, 0 if it is believed to have a curve, and requested time;
 its believed runtime on one processor if the rule weighs work."""
 ALLOCATION = record(job=int, processors=int, first_range=int, begun=float, over=float)
@@ -415,9 +415,9 @@ def _defer(state: State, sharing: SharingMemory) -> SharedOut:
 
 
 @compiled
-def _begin_stretch(state: State, sharing: SharingMemory, job: int) -> None:
+def _begin_allocation(state: State, sharing: SharingMemory, job: int) -> None:
     """Note what a job holds from now on."""
-    place = sharing.jobs[job].stretch = sharing.tally[0].allocations
+    place = sharing.jobs[job].allocation = sharing.tally[0].allocations
     own = sharing.allocations[place]
     own.job, own.processors, own.first_range = job, state.processors[job], state.first_range[job]
     own.begun = state.run[0].now
@@ -435,9 +435,9 @@ def _resize(state: State, sharing: SharingMemory, job: int, count: int) -> None:
         faster = runtime_on(sharing.believed, job, count)
         left *= faster / runtime_on(sharing.believed, job, before)
     sharing.tally[0].queries += 1
-    sharing.allocations[own.stretch].over = now
+    sharing.allocations[own.allocation].over = now
     resize(state, job, count, left)
-    _begin_stretch(state, sharing, job)
+    _begin_allocation(state, sharing, job)
 
 
 @compiled
@@ -450,7 +450,7 @@ def _start(state: State, sharing: SharingMemory, job: int, count: int) -> None:
             believed = runtime_on(sharing.believed, job, count)
         state.belief[job], state.processors[job] = max(believed, LEAST_BELIEF), count
     start(state, job)
-    _begin_stretch(state, sharing, job)
+    _begin_allocation(state, sharing, job)
 
 
 # A pass
@@ -605,7 +605,7 @@ class CompiledSharingRule(CompiledRule):
         sharing, state, tally = self.memory, self._state, self.memory.tally[0]
         self._engine.view.predictor._asked.queries += int(tally["queries"])
         made = _allocations_of(sharing)[: tally["allocations"]]
-        made["over"][sharing.jobs["stretch"]] = end_time
+        made["over"][sharing.jobs["allocation"]] = end_time
         nodes = held_ranges(state, made["first_range"])
         names = "job", "begun", "over", "processors"
         job, begun, over, processors = (made[name].copy() for name in names)
