@@ -1,5 +1,7 @@
 """Apply each wrong variant of tests/mutants.toml to a copy of the tree: its test must fail.
 
+Tests run in plain Python, so that nothing is compiled anew for each variant.
+
 Usage: python -m scripts.check_mutants [NAME ...]   (parts of the names of those to try)
 """
 
@@ -33,6 +35,7 @@ def mutated(mutant: dict[str, str], text: str) -> str:
 def status(tree: Path, test: str) -> int:
     """Return how the test ends in a tree: 0 passed, 1 failed, other numbers did not run."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment["NUMBA_DISABLE_JIT"] = "1"
     asked = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", test]
     ended = subprocess.run(asked, cwd=tree, env=environment, capture_output=True, check=False)
     return ended.returncode

@@ -16,7 +16,7 @@ from predictors.under_load import forecast
 from sim.background.background import BackgroundLoad, LoadedLinks
 from sim.errors import POSITIVE, check_choices
 from workloads.streams import Streams
-from workloads.truth.ground_truth import mixed
+from workloads.truth.ground_truth import uniform
 
 FLOOR = 1e-3
 MOST_SAMPLES = 720
@@ -33,9 +33,9 @@ def add_noise(values, places, times, key, spread):  # type: ignore[no-untyped-de
     """Give readings log-normal noise, which is addressed by place and time, bit by bit."""
     golden, other = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
     for i in range(len(values)):
-        state = key ^ (np.uint64(places[i]) * golden) ^ (times[i] * other)
-        first = (np.float64(mixed(state + golden) >> np.uint64(11)) + 0.5) * 2.0**-53
-        second = (np.float64(mixed(state + golden + golden) >> np.uint64(11)) + 0.5) * 2.0**-53
+        state = key ^ np.multiply(np.uint64(places[i]), golden) ^ np.multiply(times[i], other)
+        state = np.add(state, golden)
+        first, second = uniform(state), uniform(np.add(state, golden))
         normal = np.sqrt(-2 * np.log(first)) * np.cos(2 * np.pi * second)
         values[i] = min(1.0, max(FLOOR, values[i] * np.exp(spread * normal)))
 

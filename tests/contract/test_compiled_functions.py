@@ -76,3 +76,32 @@ def test_runs_are_the_same_where_nothing_is_compiled():
     )
     assert plain.count("\n") == 7
     assert plain == compiled
+
+
+PAIRS = "tests/contract/test_policy_predictor_pairs.py"
+
+
+def test_every_policy_goes_in_plain_python_without_a_warning():
+    chosen = "every_policy_with_every_predictor and (regression or oracle) and not noisy"
+    ended = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-n",
+            "0",
+            "-p",
+            "no:cacheprovider",
+            "-k",
+            chosen,
+            PAIRS,
+        ],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout[-3000:]
+    assert int(re.search(r"(\d+) passed", ended.stdout)[1]) >= 55

@@ -74,7 +74,9 @@ def tree(tmp_path_factory):
 
 
 def run(folder, *arguments):
+    """Run in the tree, in plain Python: a new file would have all compiled anew."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment["NUMBA_DISABLE_JIT"] = "1"
     return subprocess.run(
         [sys.executable, "-m", *arguments],
         cwd=folder, env=environment, capture_output=True, text=True, check=False,

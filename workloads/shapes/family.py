@@ -162,17 +162,12 @@ class Shapes:
 
     def allowed(self, application: int) -> IntArray | None:
         """Return the sorted counts up to the machine's size it can run on; None if all."""
-        return self._allowed[self.rule.item(application)] if self._restricts else None
+        return self._allowed[self.rule.item(application)]
 
     @cached_property
     def _allowed(self) -> tuple[IntArray | None, ...]:
         """The counts that each of the rules allows."""
         return tuple(allowed_counts(rule, self.processors) for rule in self.rules)
-
-    @cached_property
-    def _restricts(self) -> bool:
-        """Whether any rule leaves counts out."""
-        return any(allowed is not None for allowed in self._allowed)
 
     def largest_useful(self, application: int) -> int:
         """Return the largest count worth using, at most the machine."""

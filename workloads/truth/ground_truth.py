@@ -16,20 +16,28 @@ from workloads.truth.scales import Calibration, RecordedJobs, Scales, grow_shape
 
 @compiled
 def mixed(value: np.uint64) -> np.uint64:
-    """Return the SplitMix64 finaliser (Steele, Lea & Flood, OOPSLA 2014)."""
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    """Return the SplitMix64 finaliser (Steele, Lea & Flood, OOPSLA 2014).
+
+    Sums and products wrap around: those of `numpy` do so without a warning in plain Python, too.
+    """
+    value = np.multiply(value ^ (value >> np.uint64(30)), np.uint64(0xBF58476D1CE4E5B9))
+    value = np.multiply(value ^ (value >> np.uint64(27)), np.uint64(0x94D049BB133111EB))
     return value ^ (value >> np.uint64(31))
+
+
+@compiled
+def uniform(state: np.uint64) -> float:
+    """Return what a state of SplitMix64 gives, between 0 and 1, both left out."""
+    return (float(mixed(state) >> np.uint64(11)) + 0.5) * 2.0**-53
 
 
 @compiled
 def disturbed(share: float, job: int, count: int, key: np.uint64, spread: float) -> float:
     """Return what `disturb` makes of one share."""
     golden = np.uint64(0x9E3779B97F4A7C15)
-    state = mixed(key + golden * np.uint64(job + 1))
-    state = mixed(state + golden * np.uint64(count))
-    first = (np.float64(mixed(state + golden) >> np.uint64(11)) + 0.5) * 2.0**-53
-    second = (np.float64(mixed(state + golden + golden) >> np.uint64(11)) + 0.5) * 2.0**-53
+    state = mixed(np.add(key, np.multiply(golden, np.uint64(job + 1))))
+    state = mixed(np.add(state, np.multiply(golden, np.uint64(count))))
+    first, second = uniform(np.add(state, golden)), uniform(np.add(np.add(state, golden), golden))
     radius, angle = np.sqrt(-2.0 * np.log(first)), 2.0 * np.pi * second
     communication = share * np.exp(spread * radius * np.cos(angle))
     computation = (1.0 - share) * np.exp(spread * radius * np.sin(angle))

@@ -470,7 +470,7 @@ def decide(state: State, sharing: SharingMemory) -> int:
         if deferred.size > 0:
             _, beside = _claim_beside(state, sharing, jobs, deferred, claims.total)
             shares = sharing.shares(beside)
-        if deferred.size == 0 or shares[jobs.size :].any():
+        if jobs.size > 0 and (deferred.size == 0 or shares[jobs.size :].any()):
             shares = sharing.shares(claims)
     if claims.searches.size > 0:
         sharing.searches[jobs] = claims.searches
