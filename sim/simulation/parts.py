@@ -60,7 +60,7 @@ NEEDED: Mapping[str, Needs] = {
     "workload": Needs(("trace",)),
     "moldability": Needs(("draw",)),
     "cluster": Needs(
-        ("completion", "measured", "outlook", "progress"),
+        ("completion", "forecast", "measured", "progress"),
         ("processors", "processors_per_node", "splits_work"),
     ),
     "evolving": Needs(("scene",)),
