@@ -13,7 +13,9 @@ RUN = Run(3, 0, ((0, 3),), 4, 0.0, 100.0)
 
 
 def sensor(noise=0.05, runtime=150.0):
-    state = SimpleNamespace(efficiency={}, measured=set(), running={3: RUN}, sync_runs=lambda: None)
+    state = SimpleNamespace(
+        efficiency={}, read_efficiencies=set(), running={3: RUN}, sync_runs=lambda: None
+    )
     work = SimpleNamespace(serial_time=np.full(5, 120.0), runtime=lambda job, n: runtime / n)
     return EfficiencySensor(work, state, SensorNoise(9, noise)), state
 
@@ -36,10 +38,10 @@ def test_asking_again_does_not_average_the_noise_away():
     first = state.efficiency[3]
     measuring.renew()  # nobody has read it
     assert state.efficiency[3] == first != 0.8
-    state.measured.add(3)
+    state.read_efficiencies.add(3)
     measuring.renew()
     assert state.efficiency[3] != first
-    assert state.measured == set()
+    assert state.read_efficiencies == set()
 
 
 def test_each_measurement_has_a_draw_of_its_own():
@@ -48,7 +50,7 @@ def test_each_measurement_has_a_draw_of_its_own():
     found = []
     for _ in range(400):
         found.append(np.log(state.efficiency[3] / 0.8))
-        state.measured.add(3)
+        state.read_efficiencies.add(3)
         measuring.renew()
     assert abs(np.mean(found)) < 0.02
     assert 0.085 < np.std(found) < 0.115
