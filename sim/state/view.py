@@ -226,7 +226,7 @@ class ArrivedJobs:
         processors: int,
     ) -> None:
         self._known = {**vars(jobs), **more}
-        self._written = {name: np.zeros_like(column) for name, column in self._known.items()}
+        self._written = {k: np.zeros(one.shape, one.dtype) for k, one in self._known.items()}
         self._feasible, self._special = feasible, dict[int, IntArray]()
         self._least, self._largest = as_scalars(more["least"]), as_scalars(more["largest"])
         pairs = zip(self._written.values(), self._known.values(), strict=True)
