@@ -239,12 +239,12 @@ def belief_figures(predictions: Table) -> Figures:
 
 def _shown_counts(records: Records) -> tuple[IntArray, IntArray]:
     """Return the job indices of completed runs and the counts that each of them showed."""
-    held = records.allocations
+    held, wide = records.allocations, np.int64(1 << 32)
     last = completed(records)[held.job] & (held.run == records.restarts[held.job])
-    seconds = pd.Series((held.end_time - held.start_time)[last])
-    spent = seconds.groupby([held.job[last], held.processors[last]]).sum()
-    jobs, counts = (spent.index.get_level_values(level).to_numpy() for level in (0, 1))
-    shown = spent.to_numpy() >= SHOWN_SHARE * (records.end_time - records.run_start)[jobs]
+    pairs, place = np.unique(held.job[last] * wide + held.processors[last], return_inverse=True)
+    spent = np.bincount(place, (held.end_time - held.start_time)[last])
+    jobs, counts = np.divmod(pairs, wide)
+    shown = spent >= SHOWN_SHARE * (records.end_time - records.run_start)[jobs]
     return jobs[shown], counts[shown]
 
 
