@@ -126,7 +126,7 @@ STATUSES = np.array(["completed", "killed"], object)
 
 
 class CompiledRun(EventManager):
-    """The passes of a run in which all starts and changes are decided by compiled functions.
+    """Manages the events of a run in which compiled functions decide all starts and changes.
 
     Parameters
     ----------

@@ -83,20 +83,9 @@ PAIRS = "tests/contract/test_policy_predictor_pairs.py"
 
 def test_every_policy_goes_in_plain_python_without_a_warning():
     chosen = "every_policy_with_every_predictor and (regression or oracle) and not noisy"
+    options = ["-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-k"]
     ended = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-n",
-            "0",
-            "-p",
-            "no:cacheprovider",
-            "-k",
-            chosen,
-            PAIRS,
-        ],
+        [sys.executable, *options, chosen, PAIRS],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         cwd=ROOT,
         capture_output=True,

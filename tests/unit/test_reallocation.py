@@ -178,11 +178,9 @@ def test_changes_keep_their_distance() -> None:
 
 def test_costs_are_paid_by_all_processors_held() -> None:
     records = play(Equipartition(Phases(5.0, 10.0, 0.0)), TWO, LINEAR, 8, watchers=(Checker(),))
-    lost = np.bincount(
-        records.allocations.job,
-        (records.allocations.end_time - records.allocations.start_time)
-        * records.allocations.processors,
-    ) - np.array([800.0, 80.0])
+    held = records.allocations
+    areas = np.bincount(held.job, (held.end_time - held.start_time) * held.processors)
+    lost = areas - np.array([800.0, 80.0])
     assert lost.sum() == pytest.approx(records.counters["reallocation_area"])
     assert records.counters["reallocation_time"] == 5.0 + 5.0 + 10.0 + 10.0
 
