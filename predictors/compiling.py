@@ -154,7 +154,7 @@ def compiled(function: Any = None, **options: Any) -> Any:
     **options
         Of `numba.njit`. A short step of a pass says `forceinline`: where it stands in whoever
         calls it, most counts of references cancel out, and there is less to compile. A step
-        that one function alone calls says `inline="always"`: it is compiled there only.
+        that one function of a run alone calls says `inline="always"`: it is compiled there only.
     """
     if function is None:
         return partial(compiled, **options)

@@ -174,11 +174,11 @@ def advance(
         where Python is asked.
     """
     run = state.run[0]
-    if instant > -np.inf:
-        process_instant(state, calendar, instant)
-        if rule.must_ask(state, memory):
-            return instant
     while True:
+        if instant > -np.inf:
+            process_instant(state, calendar, instant)
+            if rule.must_ask(state, memory):
+                return instant
         if run.pass_due:
             if not run.awaits_count:
                 run.admitted = run.first_arrived
@@ -198,9 +198,6 @@ def advance(
             plan_ends(state, calendar)
             run.pass_due = 0
             run.passes += 1
-        following = next_event_time(state, calendar)
-        if following >= until or run.passes % run.passes_per_return == 0:
-            return following
-        process_instant(state, calendar, following)
-        if rule.must_ask(state, memory):
-            return float(run.now)
+        instant = next_event_time(state, calendar)
+        if instant >= until or run.passes % run.passes_per_return == 0:
+            return instant

@@ -240,7 +240,7 @@ def holder_place(state: State, end: float, job: int) -> int:
     return place
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def push_holder(state: State, end: float, job: int, processors: int) -> None:
     """Note that processors are believed to be held until then."""
     run, place = state.run[0], holder_place(state, end, job)
@@ -250,7 +250,7 @@ def push_holder(state: State, end: float, job: int, processors: int) -> None:
     _write_holder(state, place, end, job, processors)
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def pop_holder(state: State, end: float, job: int) -> None:
     """Take out a holder with this believed end."""
     state.run[0].holders -= 1
@@ -311,7 +311,7 @@ def allocate(state: State, job: int) -> None:
     _allocate_more(state, job, 0, 0, state.processors[job])
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def _allocate_more(state: State, job: int, first: int, last: int, more: int) -> None:
     """Give a job the lowest-numbered free processors besides its ranges from first to last."""
     run = state.run[0]

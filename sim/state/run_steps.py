@@ -207,7 +207,7 @@ def hand_over_wakes(origin: State, to: State) -> None:
     to.wakes, to.run[0].wakes = origin.wakes, origin.run[0].wakes
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def _wake(state: State, now: float) -> int:
     """Forget who asked for this instant, and count them."""
     run, wakes, past = state.run[0], state.wakes, 0
@@ -224,7 +224,7 @@ LEAST_CORRECTION = 0.5
 """Seconds: what rounding adds to a believed total is less."""
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def _happened(state: State, events: int) -> None:
     """Count what happened; there is a pass if anything did."""
     state.run[0].events += events
@@ -248,7 +248,7 @@ def give_count(state: State, job: int, processors: int, belief: float, choice: i
     state.processors[job], state.belief[job], state.choice[job] = processors, belief, choice
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def start(state: State, job: int) -> None:
     """Start a waiting job on the processors that it wants; the loop plans its end."""
     run = state.run[0]
@@ -258,7 +258,7 @@ def start(state: State, job: int) -> None:
     run.started += 1
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def _hold(state: State, job: int, believed_end: float) -> None:
     """Let a job hold the processors that it has from now on."""
     state.start_time[job], state.believed_end[job] = state.run[0].now, believed_end
@@ -266,7 +266,7 @@ def _hold(state: State, job: int, believed_end: float) -> None:
     _number_end(state, job)
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def _number_end(state: State, job: int) -> None:
     """Let a job end after those whose ends, at the same instant, were decided before."""
     state.end_sequence[job] = state.run[0].sequence
@@ -294,7 +294,7 @@ def resize(state: State, job: int, processors: int, seconds: float) -> None:
     run.resized += 1
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def plan_ends(state: State, calendar: Calendar) -> None:
     """Plan the ends of those who go on with other processors, or started and have none yet.
 
@@ -323,7 +323,7 @@ def plan_ends(state: State, calendar: Calendar) -> None:
             sift_down(calendar, place, run.running)
 
 
-@compiled
+@compiled(inline="always")
 def _begin_work(state: State, calendar: Calendar, job: int) -> None:
     """Let a run go on from now with the processors that it holds."""
     calendar.since[job] = state.run[0].now
@@ -332,7 +332,7 @@ def _begin_work(state: State, calendar: Calendar, job: int) -> None:
         calendar.runtime[job] = runtime_on(calendar.by_count, job, held)
 
 
-@compiled
+@compiled(inline="always")
 def _move_end(state: State, calendar: Calendar, job: int) -> None:
     """Let a run that goes on with other processors end when the rest is done on them."""
     now, since = state.run[0].now, calendar.since[job]
@@ -344,7 +344,7 @@ def _move_end(state: State, calendar: Calendar, job: int) -> None:
     run_state.believe_end(state, job, run_state.snapped(state.believed_end[job], end, now))
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def _plan_run(state: State, calendar: Calendar, job: int, end: float) -> None:
     """Plan what happens to a run that begins."""
     run = state.run[0]
@@ -362,7 +362,7 @@ def begin_run(state: State, calendar: Calendar, job: int, end: float, believed_e
     _plan_run(state, calendar, job, end)
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def vacate_at(state: State, calendar: Calendar, job: int, place: int) -> None:
     """Take a job off the machine that stands at this place of the heap."""
     run, ranges = state.run[0], state.ranges
@@ -384,7 +384,7 @@ def sift(state: State, calendar: Calendar, place: int) -> None:
     sift_down(calendar, place, state.run[0].running)
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def process_ends(state: State, calendar: Calendar, now: float) -> int:
     """Take off whose runs end then, note who it was, and count them."""
     time, turn = calendar.event_time, calendar.event_sequence
@@ -413,7 +413,7 @@ def _corrected(state: State, calendar: Calendar, job: int, total: float) -> floa
     return request
 
 
-@compiled
+@compiled(inline="always")
 def _expire(state: State, calendar: Calendar, job: int) -> None:
     """Let the believed total grow of the job at the top of the heap, which has outlived it."""
     start_time, believed = state.start_time[job], state.believed_end[job]
@@ -424,7 +424,7 @@ def _expire(state: State, calendar: Calendar, job: int) -> None:
     sift_down(calendar, 0, state.run[0].running)
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def next_event_time(state: State, calendar: Calendar) -> float:
     """Return when something happens next, in seconds; infinity if nothing does."""
     run, following = state.run[0], np.inf

@@ -108,7 +108,7 @@ def forget_all(queue: Queue) -> None:
     queue.at[0].searched_layout = -1
 
 
-@compiled
+@compiled(inline="always")
 def _grow(queue: Queue) -> None:
     """Double the room for jobs."""
     size = 2 * queue.job.size
@@ -119,7 +119,7 @@ def _grow(queue: Queue) -> None:
     queue.at[0].layout += 1
 
 
-@compiled
+@compiled(inline="always")
 def _move(queue: Queue, origin: int, to: int) -> None:
     """Copy the job at one place to another."""
     queue.job[to], queue.processors[to] = queue.job[origin], queue.processors[origin]
@@ -127,7 +127,7 @@ def _move(queue: Queue, origin: int, to: int) -> None:
     queue.key[to] = queue.key[origin]
 
 
-@compiled
+@compiled(inline="always")
 def close_up(queue: Queue) -> None:
     """Close the gaps; places change."""
     at, number = queue.at[0], 0
@@ -139,7 +139,7 @@ def close_up(queue: Queue) -> None:
     at.layout += 1
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def tidy(queue: Queue) -> None:
     """Close the gaps, if most places are empty; places change."""
     at = queue.at[0]
@@ -147,7 +147,7 @@ def tidy(queue: Queue) -> None:
         close_up(queue)
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def _rank_of(queue: Queue, key: float) -> int:
     """Return the place behind all of a key or less."""
     at = queue.at[0]
@@ -177,7 +177,7 @@ def push(queue: Queue, job: int, processors: int, runtime: float, key: float) ->
     return place
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def pop(queue: Queue, place: int) -> None:
     """Take out the job at a place."""
     at = queue.at[0]

@@ -29,7 +29,7 @@ from sim.state.view import View
 from sim.state.waiting_queue import BLOCK, SIZES, Queue, drop_stale, forget_all
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def shadow_and_extra(holders: BelievedEnds, free: int, wanted: int) -> tuple[float, int]:
     """Return the shadow time of the head of the queue, and what it will leave over.
 
@@ -56,7 +56,7 @@ def shadow_and_extra(holders: BelievedEnds, free: int, wanted: int) -> tuple[flo
     return shadow, free - wanted
 
 
-@compiled
+@compiled(inline="always")
 def _promising(queue: Queue, block: int, free: int, spare: int, now: float, shadow: float) -> bool:
     """Say whether a block may hold a job that may start, going by its shortest."""
     for size in range(SIZES):
@@ -100,7 +100,7 @@ def is_hopeless(queue: Queue, block: int, too_long: FloatArray) -> bool:
     return True
 
 
-@compiled
+@compiled(inline="always")
 def _fill_shortest(
     queue: Queue, first: int, free: int, now: float, backfilling: NDArray[Any]
 ) -> int:
@@ -180,7 +180,7 @@ def fill_window(queue: Queue, first: int, free: int, now: float, backfilling: ND
     return int(number)
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def find_heads(queue: Queue, free: int, backfilling: NDArray[Any]) -> tuple[int, int, bool]:
     """Find the heads that fit, one after the other: the first half of the rule.
 
@@ -209,7 +209,7 @@ def find_heads(queue: Queue, free: int, backfilling: NDArray[Any]) -> tuple[int,
     return number, free, not own.strict and at.first < at.last
 
 
-@compiled
+@compiled(inline="always")
 def _with_heads(queue: Queue, holders: BelievedEnds, heads: int, now: float) -> BelievedEnds:
     """Return who holds processors once heads have started, whose places are in `found`."""
     size = holders.end.size
