@@ -185,7 +185,7 @@ def check_values(config: Mapping[str, Any]) -> None:
     """
     from sim.machine.base import MOST_PROCESSORS  # late: --help must not wait for arrays
 
-    for name in config.keys() - {one.name for one in fields(Config)}:
+    for name in sorted(config.keys() - {one.name for one in fields(Config)}):
         raise ConfigError(no_such_key(f"+{name}={config[name]}", name))
     for key in PARTS:
         if not isinstance(config.get(key, {}), Mapping):

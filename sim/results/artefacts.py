@@ -340,6 +340,8 @@ COMPLETE = ".moldsim-complete"
 """Folder of results that are whole, from when on the former ones are given up."""
 MARK = f"{HYDRA}/finished.json"
 """What a sweep notes of a finished run."""
+NOBODY_READS = SystemExit, BrokenPipeError
+"""What ends a run whose output goes to a reader that went away."""
 
 
 @contextlib.contextmanager
@@ -359,7 +361,8 @@ def replacing(folder: Path, *, goes_on: bool = False) -> Iterator[Path]:
         for path in [*partial.rglob("*"), partial]:
             durable.sync(path)
     except BaseException as error:
-        if not (goes_on and was_interrupted(error) and [*partial.glob(f"*/{SUMMARY}")]):
+        is_cut_off = isinstance(error, NOBODY_READS) or was_interrupted(error)
+        if not (goes_on and is_cut_off and [*partial.glob(f"*/{SUMMARY}")]):
             shutil.rmtree(partial, ignore_errors=True)
         raise
     partial.rename(folder / COMPLETE)

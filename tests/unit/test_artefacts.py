@@ -163,6 +163,23 @@ def test_an_interrupt_among_the_moves_comes_after_them(tmp_path, monkeypatch):
     assert moved[-1] == "summary.json"
 
 
+@pytest.mark.parametrize(
+    ("error", "stays"),
+    [(KeyboardInterrupt, True), (SystemExit, True), (BrokenPipeError, True), (ValueError, False)],
+)
+def test_finished_replications_stay_where_nothing_was_wrong_with_the_run(tmp_path, error, stays):
+    def run():
+        with replacing(tmp_path, goes_on=True) as partial:
+            (partial / "replication=0").mkdir()
+            (partial / "replication=0/summary.json").write_text("{}")
+            raise error
+
+    with pytest.raises(error):
+        run()
+    with replacing(tmp_path, goes_on=True) as partial:
+        assert (partial / "replication=0/summary.json").exists() == stays
+
+
 def test_run_without_baseline_leaves_no_old_one_and_what_is_not_of_a_run(tmp_path):
     rewrite(tmp_path, made(), made(seed=2))
     (tmp_path / "notes.txt").write_text("mine")
