@@ -25,7 +25,7 @@ from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import Easy
 from sim.policies.base import Policy, Reallocation
-from sim.policies.order import FirstComeFirstServed
+from sim.policies.order import FirstComeFirstServed, ShortestFirst
 from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
 from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.policies.reallocation.marginal import MarginalEfficiency
@@ -92,7 +92,8 @@ def measure(name: str, rule: Reallocation, jobs: int, rounds: int) -> dict:
     """Return a row: events of the floor, microseconds an event, and the ratio."""
     trace = Lublin(types="all", jobs=jobs, load=0.8).trace(Streams(SEED), PROCESSORS)
     truth = build_truth(trace, Downey(), Streams(SEED), PROCESSORS)
-    policy = Policy(FirstComeFirstServed(), Easy(), Request(), rule)
+    order = ShortestFirst() if isinstance(rule, HeSrpt) else FirstComeFirstServed()  # its preset's
+    policy = Policy(order, Easy(), Request(), rule)
 
     def engine() -> Records:
         predictor = Oracle()

@@ -314,7 +314,7 @@ class Asker(Follower):
             self._asked.append(asked)
             self._standing[key] = asked
         asked.held, asked.wanted, asked.seconds = run.processors, wanted, seconds
-        self._requests[key] = RunRequest(*key, wanted, until, asked.time)
+        self._requests[key] = RunRequest(*key, wanted, until)
         if self._engine.preferences.may_grant:
             self._engine.ask_for_pass()
         else:

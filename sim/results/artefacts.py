@@ -340,8 +340,6 @@ COMPLETE = ".moldsim-complete"
 """Folder of results that are whole, from when on the former ones are given up."""
 MARK = f"{HYDRA}/finished.json"
 """What a sweep notes of a finished run."""
-NOBODY_READS = SystemExit, BrokenPipeError
-"""What ends a run whose output goes to a reader that went away."""
 
 
 @contextlib.contextmanager
@@ -350,7 +348,8 @@ def replacing(folder: Path, *, goes_on: bool = False) -> Iterator[Path]:
 
     Until all is written and on the disk the former results stay as they are, whatever happens. A
     process that dies while files are moved leaves no summary, and `finish` moves the rest. Where
-    a run `goes_on`, the folder has what an interrupted one left there.
+    a run `goes_on`, the folder has what one left there that was interrupted, or ended because
+    nobody reads its output any more.
     """
     finish(folder)
     partial = folder / f"{durable.PARTIAL}-run"
@@ -361,7 +360,7 @@ def replacing(folder: Path, *, goes_on: bool = False) -> Iterator[Path]:
         for path in [*partial.rglob("*"), partial]:
             durable.sync(path)
     except BaseException as error:
-        is_cut_off = isinstance(error, NOBODY_READS) or was_interrupted(error)
+        is_cut_off = isinstance(error, SystemExit | BrokenPipeError) or was_interrupted(error)
         if not (goes_on and is_cut_off and [*partial.glob(f"*/{SUMMARY}")]):
             shutil.rmtree(partial, ignore_errors=True)
         raise

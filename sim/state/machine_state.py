@@ -26,15 +26,12 @@ class RunRequest(NamedTuple):
         The count that it wants; for walltime the one that it holds.
     until : float
         For walltime: when it wants to be killed, instead of at its limit, seconds.
-    time : float
-        When it first asked, seconds.
     """
 
     job: int
     kind: str
     processors: int
     until: float
-    time: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)

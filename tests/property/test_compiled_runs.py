@@ -32,7 +32,7 @@ from sim.policies.backfill.conservative import ConservativeScheduler
 from sim.policies.backfill.easy import Easy, EasyScheduler
 from sim.policies.base import Policy
 from sim.policies.molding.scheduler import OpenScheduler
-from sim.policies.order import FirstComeFirstServed
+from sim.policies.order import FirstComeFirstServed, LargestFirst, ShortestFirst
 from sim.policies.reallocation.costs import Constant, Phases
 from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
 from sim.policies.reallocation.hesrpt import HeSrpt
@@ -281,16 +281,20 @@ SHARING = {
 }
 
 
-def sharing(rule):
-    return Policy(FirstComeFirstServed(), BACKFILLS["easy"], Request(), SHARING[rule])
+def sharing(rule, order=FirstComeFirstServed):
+    return Policy(order(), BACKFILLS["easy"], Request(), SHARING[rule])
 
 
 @pytest.mark.parametrize("rule", SHARING)
 @settings(max_examples=60)
-@given(rows=traces(), factor=st.sampled_from([1.0, 0.6, 3.0, None]))
-def test_shared_processors_leave_the_same_records(rule, rows, factor):
+@given(
+    rows=traces(),
+    factor=st.sampled_from([1.0, 0.6, 3.0, None]),
+    order=st.sampled_from([FirstComeFirstServed, ShortestFirst, LargestFirst]),
+)
+def test_shared_processors_leave_the_same_records(rule, rows, factor, order):
     """With jobs of one count among them, at many instants at once, with a curve and without."""
-    compiled, python = both_molded(rows, sharing(rule), factor)
+    compiled, python = both_molded(rows, sharing(rule, order), factor)
     assert compiled == python
 
 
@@ -313,17 +317,18 @@ def test_processors_shared_by_many_jobs_leave_the_same_records(rule, factor):
         "predictor=noisy_oracle",
         "predictor=oracle moldability=stepwise moldability.share=0.7",
         "predictor=oracle moldability.size_exponent=0.3",
+        "predictor=oracle moldability.share=0.5 policy/backfill=none",
     ],
 )
 @pytest.mark.parametrize("rule", ["equi", "deq", "expand", "pools", "pdpa", "marginal", "hesrpt"])
 def test_shared_processors_leave_the_same_records_with_a_table_and_without(rule, asked, processors):
-    """Known and noisy beliefs, of requests alone, and of jobs with curves of their own."""
+    """Known and noisy beliefs, of requests alone, of curves of jobs' own, and strict heads."""
     compiled, python = both_composed(
         f"policy={rule}", *asked.split(), f"cluster.processors={processors}",
         "workload.jobs=150", "workload.load=1.1",
     )  # fmt: skip
     assert compiled == python
-    assert len(compiled["allocations"]["job"]) > 250
+    assert len(compiled["allocations"]["job"]) > 200
 
 
 @pytest.mark.parametrize(
@@ -356,6 +361,21 @@ def test_sharing_at_no_cost_under_easy_is_compiled(backfill, rule, is_compiled):
     assert (compiled_passes(engine) is not None) == is_compiled
     engine.kills = True
     assert compiled_passes(engine) is None
+
+
+@pytest.mark.parametrize("order", ["fcfs", "sjf", "ljf", "wfp3"])
+def test_sharing_is_compiled_in_every_order_that_stays(order):
+    def seen(engine):
+        found.append(compiled_passes(engine))
+        return found[0]
+
+    found = []
+    asked = "policy=hesrpt", f"policy/order={order}", "predictor=oracle", "workload.jobs=50"
+    config = composed(*asked, "baseline=null")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("sim.engine.run.compiled_passes", seen)
+        play(config, config, set_scene(config, 0))
+    assert (found[0] is not None) == (order != "wfp3")
 
 
 @pytest.mark.parametrize("kind", [EasyScheduler, ConservativeScheduler])

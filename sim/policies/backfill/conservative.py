@@ -517,7 +517,7 @@ class ConservativeScheduler(QueueScheduler):
             return jobs
         asked = np.array([view.requested_processors[job] for job in jobs])
         runtime = np.array([view.belief(*one) for one in zip(jobs, asked.tolist(), strict=True)])
-        keys = self._keys(np.array(jobs), asked, runtime)
+        keys = self.keys_of(np.array(jobs), asked, runtime)
         return [jobs[place] for place in np.argsort(keys, kind="stable").tolist()]
 
     def _take_in_arrivals(self) -> None:

@@ -387,8 +387,8 @@ class EasyScheduler(QueueScheduler):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is EASY with one reservation, or none, and jobs keep the order of arrival."""
-        return is_exactly(self, EasyScheduler) and self.by_arrival and self.decides is decide
+        """Whether it is EASY with one reservation, or none, and jobs keep their order."""
+        return is_exactly(self, EasyScheduler) and self.has_static_keys and self.decides is decide
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""

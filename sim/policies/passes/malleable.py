@@ -37,11 +37,12 @@ from workloads.base import Tabled
 _types: Any = types
 _typeof: Any = typeof
 JOB = record(
-    least=int, most=int, allocation=int, read=int, request=int, requested_time=float, serial=float
-)
+    least=int, most=int, allocation=int, read=int, request=int,
+    requested_time=float, serial=float, key=float,
+)  # fmt: skip
 """Of a job: the counts between which it may be if it is malleable, else 0; its present allocation;
 whether its curve was read; its request, 0 if it is believed to have a curve, and requested time;
-its believed runtime on one processor if the rule weighs work."""
+its believed runtime on one processor if the rule weighs work; its key in the queue."""
 ALLOCATION = record(job=int, processors=int, first_range=int, begun=float, over=float)
 """Whose, on how many processors, where they begin in `State.ranges`, and from when until when; the
 last of a job ends with it."""
@@ -204,7 +205,7 @@ def _allocations_of(sharing: SharingMemory) -> NDArray[Any]:
 @compiled
 def admit(state: State, sharing: SharingMemory, job: int) -> None:
     """Let a job that has just arrived wait."""
-    push(sharing.queue, job, state.processors[job], state.belief[job], 0.0)
+    push(sharing.queue, job, state.processors[job], state.belief[job], sharing.jobs[job].key)
 
 
 @compiled
@@ -519,8 +520,7 @@ class CompiledSharingRule(CompiledRule):
     changes_counts = True
 
     def __init__(self, engine: Engine, rule: Any, beliefs: BelievedCurves, easy: Any) -> None:
-        self._engine, self._rule, self._beliefs = engine, rule, beliefs
-        self._queue, self._backfilling = easy.queue.tables, easy.backfilling
+        self._engine, self._rule, self._beliefs, self._easy = engine, rule, beliefs, easy
         self._curved, self._tabled = has_curves(engine.predictor), engine.work.tabled()
         self._is_known = engine.work.is_known_to(engine.predictor)
         admits = queue_nobody if rule.defers else admit
@@ -551,8 +551,7 @@ class CompiledSharingRule(CompiledRule):
             least[job] = rule.queue_count(beliefs, job)
             rows[job] = beliefs.read_off(job, rule.read_off)
             read[job] = beliefs.has_table(job)
-            if rule.weighs_work:
-                serial[job] = beliefs.serial(job)
+            serial[job] = beliefs.serial(job) if rule.weighs_work else 0.0
             beliefs.forget(job)
         np.copyto(own["most"], engine.shown.more["largest"], where=engine.malleable)
         own["request"] = engine.jobs.requested_processors
@@ -560,11 +559,13 @@ class CompiledSharingRule(CompiledRule):
         np.copyto(wanted, own["least"], where=own["least"] > 0)
         believed = self._believed(own)
         state.belief[:] = believed_on(engine, wanted)
+        if not self._easy.by_arrival:
+            own["key"] = self._easy.keys_of(np.arange(jobs), wanted, state.belief)
         fields = {
             "jobs": own,
             "shares": rule.shares,
-            "queue": self._queue,
-            "backfilling": self._backfilling,
+            "queue": self._easy.queue.tables,
+            "backfilling": self._easy.backfilling,
             "members": np.zeros(running, np.int64),
             "deferred": np.zeros(jobs, np.int64),
             "allocations": np.zeros(jobs + 2 * running, ALLOCATION),

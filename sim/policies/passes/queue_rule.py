@@ -122,9 +122,13 @@ class QueueScheduler:
         if self.candidates is not None:
             is_settled = self.candidates.compiled_pass is not None and not (learns or is_limited)
             is_settled = is_settled and foresees(engine.predictor)
-        is_ranked = self.by_arrival or (self.static_keys and not self.order.recomputed)
-        is_compiled = is_exactly(self, kind) and is_ranked and is_settled
+        is_compiled = is_exactly(self, kind) and self.has_static_keys and is_settled
         return CompiledQueueRule(engine, self) if is_compiled else None
+
+    @property
+    def has_static_keys(self) -> bool:
+        """Whether jobs queue by arrival, or by keys that stay where the rule allows that."""
+        return self.by_arrival or (self.static_keys and not self.order.recomputed)
 
     def decide(self) -> list[Decision]:
         """Make a pass, as `sim.engine.loop.advance` does where no Python is needed."""
@@ -183,10 +187,10 @@ class QueueScheduler:
         state = self.view._state.tables
         state.processors[job], state.belief[job] = processors, runtime
         if not self.by_arrival:
-            key = self._keys(np.array([job]), np.array([processors]), np.array([runtime]))
+            key = self.keys_of(np.array([job]), np.array([processors]), np.array([runtime]))
             self.memory.key[job] = key.item()
 
-    def _keys(self, jobs: IntArray, processors: IntArray, runtimes: FloatArray) -> FloatArray:
+    def keys_of(self, jobs: IntArray, processors: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the keys of jobs by the order, which is not that of arrival."""
         submit = np.asarray(self.view.submit_time)[jobs]
         return np.asarray(self.order.keys(self.view.now, submit, processors, runtimes))
@@ -204,7 +208,7 @@ class QueueScheduler:
             return
         queue, places = self.queue, self.queue.places()
         told = queue.job[places], queue.processors[places], queue.runtime[places]
-        queue.rank(self._keys(*told), np.asarray(self.view.submit_time)[told[0]])
+        queue.rank(self.keys_of(*told), np.asarray(self.view.submit_time)[told[0]])
 
     def revise(self) -> None:
         """Ask again about waiting jobs whose application is seen differently now."""

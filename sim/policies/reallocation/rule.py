@@ -217,7 +217,7 @@ class ReallocatingScheduler:
     def compiled_rule(self, engine: Engine) -> CompiledRule | None:
         """Return the compiled rule where nothing in Python has a say in a pass.
 
-        That is so under EASY in the order of arrival, where changes are free, every count
+        That is so under EASY in an order that stays, where changes are free, every count
         between the least and the largest of a malleable job is feasible, the predictor
         does not learn, and nobody is kept to the request.
         """
