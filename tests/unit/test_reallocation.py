@@ -15,7 +15,7 @@ from sim.engine.invariants import Checker
 from sim.engine.watcher import Watcher
 from sim.engine.work import SensorNoise
 from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.passes.malleable import SEARCH
+from sim.policies.passes.malleable import SEARCH, leave_room
 from sim.policies.reallocation.beliefs import Members
 from sim.policies.reallocation.costs import FREE, Constant, Phases, Redistribution
 from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
@@ -485,3 +485,11 @@ def test_pdpa_lets_the_youngest_grow_first(total, shares):
 def test_bad_values_of_pdpa_are_named(options: dict) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         PerformanceDriven(**options)
+
+
+@pytest.mark.parametrize(("strict", "largest"), [(False, [3, 1, 8]), (True, [3, 8, 8])])
+def test_where_nobody_gives_up_processors_only_a_strict_head_lets_starts_have_more(strict, largest):
+    """Of a run on 3, a job that starts, and one that starts without a curve and requests 8."""
+    held, least, most = np.array([3, 0, 0]), np.array([1, 1, 8]), np.array([9, 8, 9])
+    leave_room(held, least, most, np.array([0, 0, 8]), True, strict)
+    assert most.tolist() == largest
