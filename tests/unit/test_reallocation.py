@@ -15,7 +15,7 @@ from sim.engine.invariants import Checker
 from sim.engine.watcher import Watcher
 from sim.engine.work import SensorNoise
 from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.passes.malleable import SEARCH, leave_room
+from sim.policies.passes.malleable import SEARCH, SharedOut, leave_room, shares_hold
 from sim.policies.reallocation.beliefs import Members
 from sim.policies.reallocation.costs import FREE, Constant, Phases, Redistribution
 from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
@@ -493,3 +493,23 @@ def test_where_nobody_gives_up_processors_only_a_strict_head_lets_starts_have_mo
     held, least, most = np.array([3, 0, 0]), np.array([1, 1, 8]), np.array([9, 8, 9])
     leave_room(held, least, most, np.array([0, 0, 8]), True, strict)
     assert most.tolist() == largest
+
+
+@pytest.mark.parametrize(
+    ("other", "hold"),
+    [
+        ({}, True),
+        ({"least": [2, 1]}, False),
+        ({"largest": [8, 9]}, False),
+        ({"jobs": [5, 7]}, False),
+        ({"jobs": [5]}, False),
+        ({"total": 5}, False),
+    ],
+)
+def test_shares_stand_after_the_starts_where_nothing_of_them_has_changed(other, hold):
+    """Of 4 processors, of which one job got 1 and another 3."""
+    told = {"jobs": [5, 6], "least": [1, 1], "largest": [8, 8], "total": 4} | other
+    jobs, largest = np.array([5, 6]), np.array([8, 8])
+    before = SharedOut(jobs, largest, np.array([1, 3]), 4)
+    asked = [np.array(told[name]) for name in ("jobs", "least", "largest")]
+    assert shares_hold(before, *asked, told["total"]) == hold
