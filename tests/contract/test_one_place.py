@@ -127,6 +127,7 @@ SHARING = {
     "lent ends": ("equi", BELIEFS, "return since + pause", "return since + 1e4 + pause"),
     "room": ("pdpa", PASS, "max(largest[k], held[k], least[k])", "least[k]"),
     "deferred": ("hesrpt", PASS, "got = shares > 0", "got = shares >= 0"),
+    "order of steps": ("hesrpt", PASS, "= ~got[running.size :]", "= got[running.size :]"),
     "work left": ("hesrpt", BELIEFS, "* after / before", "/ after"),
 }
 """A wrong variant of what goes for many rules that share out processors, with one of them."""

@@ -1,6 +1,5 @@
 """Jobs whose share rounds to nothing wait (policies.md 4.4, 4.5), against a naive model."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +13,7 @@ from sim.policies.backfill.easy import Easy
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.policies.reallocation.rule import ReallocatingScheduler
+from sim.state.decisions import Start
 
 WORK = [101.0, 70.0, 55.0, 31.0, 21.0, 13.0, 9.0]
 
@@ -68,19 +68,10 @@ def test_those_kept_back_count_among_the_jobs_that_are_there() -> None:
     parts = beliefs.view, FirstComeFirstServed(), Easy(), Request()
     scheduler = ReallocatingScheduler(rule, *parts)
     beliefs.view._state.arrived = [0, 1, 2]
-    nobody = members_of(beliefs, [])
-    assert scheduler.admit(nobody) == [1, 2]
+    assert scheduler.decide() == [Start(1, 1), Start(2, 3)]
     assert scheduler.deferred == [0]
     beliefs.view._state.arrived = []
-    every = members_of(beliefs, [0, 1, 3])
-    rest = replace(
-        every,
-        job=every.job[1:],
-        run=every.run[1:],
-        held=every.held[1:],
-        least=every.least[1:],
-        largest=every.largest[1:],
-    )
+    members_of(beliefs, [0, 1, 3])
     beliefs.view._state.tables.run["free"] = 0
-    assert scheduler.admit(rest) == []
-    assert scheduler.share(rest, 4).tolist() == [1, 3]
+    assert scheduler.decide() == []
+    assert scheduler.deferred == [0]

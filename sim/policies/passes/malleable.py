@@ -1,11 +1,10 @@
 """The compiled pass of malleable jobs: EASY starts jobs, then a rule shares out what they hold.
 
 Jobs start as if each run kept no more than its least, where the rule reclaims what runs hold
-beyond it. A pass is `decide`; where a job may get nothing, it begins with who gets something. What
-stands between passes is the `SharingMemory`; what may be asked of jobs is asked before the run, by
-`CompiledSharingRule`.
-What is decided about plain arrays (`lent_end`, `leave_room`, `shared_among`,
-`shares_hold`) is what passes in Python go by, too: `sim.policies.reallocation.rule`.
+beyond it. A pass is what `pass_of` returns; where a job may get nothing, it begins with who gets
+something. What stands between passes is the `SharingMemory`; what may be asked of jobs is asked
+before the run, by `CompiledSharingRule`. Where Python has a say in a step, as a rule in Python or
+a guard of changes has, the same pass is made of other steps: `sim.policies.reallocation.rule`.
 """
 
 from collections.abc import Callable
@@ -15,12 +14,12 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numba import typeof, types
 from numba.experimental import structref
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from predictors.base import BoolArray, FloatArray, IntArray, has_curves
 from predictors.compiling import compiled, record
 from sim.engine.engine import Engine
-from sim.engine.loop import queue_nobody
 from sim.engine.protocols import CompiledRule
 from sim.policies.backfill.easy import find_backfills, find_heads
 from sim.policies.passes.queue_rule import believed_on
@@ -189,23 +188,15 @@ def prepare(state: State, sharing: SharingMemory) -> None:
         sharing.allocations = longer(sharing.allocations, 2 * size)
     for job in state.ended_jobs[: state.run[0].ended_now]:
         state.processors[job], sharing.jobs[job].most = 0, 0
-    left = 0
-    for job in members[: tally.members]:
-        if state.processors[job] > 0:
-            members[left] = job
-            left += 1
-    tally.members = left
+    running = members[: tally.members]
+    running = running[state.processors[running] > 0]
+    tally.members = running.size
+    members[: running.size] = running
 
 
 @compiled
 def _allocations_of(sharing: SharingMemory) -> NDArray[Any]:
     return sharing.allocations
-
-
-@compiled
-def admit(state: State, sharing: SharingMemory, job: int) -> None:
-    """Let a job that has just arrived wait."""
-    push(sharing.queue, job, state.processors[job], state.belief[job], sharing.jobs[job].key)
 
 
 @compiled
@@ -218,24 +209,6 @@ def _relative_time(sharing: SharingMemory, job: int, count: int) -> float:
     if own.request > 0:
         return 1.0 / count
     return runtime_on(sharing.believed, job, count) / runtime_on(sharing.believed, job, 1)
-
-
-# Who starts, while runs hold the least that they can
-
-
-@compiled
-def _lent_ends(state: State, sharing: SharingMemory) -> BelievedEnds:
-    """Return who holds processors, with the least that malleable jobs keep, and until when."""
-    running, now = state.run[0].running, state.run[0].now
-    jobs = state.holder_job[:running]
-    ends, kept = state.believed_end[jobs], state.processors[jobs]
-    for k, job in enumerate(jobs):
-        least, held = sharing.jobs[job].least, kept[k]
-        if 0 < least < held:
-            before, after = _relative_time(sharing, job, held), _relative_time(sharing, job, least)
-            ends[k], kept[k] = lent_end(ends[k], now, 0.0, before, after), least
-    order = np.argsort(ends, kind="mergesort")
-    return BelievedEnds(ends[order], jobs[order], kept[order])
 
 
 # Who gets how many
@@ -275,74 +248,6 @@ def leave_room(
         largest[k] = max(largest[k], held[k], least[k])
 
 
-@compiled(forceinline=True)
-def _claims(
-    state: State, sharing: SharingMemory, jobs: IntArray, certain: int, total: int, waits: bool
-) -> Claims:
-    """Return what is claimed by jobs, of whom the members come first.
-
-    Those from `certain` on may get nothing; room is left if others wait.
-    """
-    own, tally, held = sharing.jobs, sharing.tally[0], np.zeros_like(jobs)
-    members, strict = tally.members, sharing.backfilling[0].strict != 0
-    held[:members] = state.processors[jobs[:members]]
-    least, largest = own["least"][jobs], own["most"][jobs]
-    least[certain:] = 0
-    if waits:
-        keeps_all = not (sharing.reclaims or tally.is_held_back)
-        leave_room(held, least, largest, own["request"][jobs], keeps_all, strict)
-    now, weighing = state.run[0].now, jobs.size if sharing.weighs_work else 0
-    work, relative = np.empty(weighing), np.empty(weighing)
-    counts = equal_counts(largest, total) if weighing > 0 else largest
-    for k in range(weighing):
-        job = jobs[k]
-        work[k], relative[k] = own[job].serial, _relative_time(sharing, job, counts[k])
-        if k < members:
-            seconds = max(state.believed_end[job] - now, 0.0)
-            work[k] = seconds_on(seconds, _relative_time(sharing, job, held[k]), 1.0)
-    readings, searches = sharing.readings[jobs], sharing.searches
-    if searches.size > 0:
-        searches = searches[jobs]
-    limits = held, least, largest, total
-    return Claims(readings, *limits, work, relative, sharing.parameters, searches, now)
-
-
-@compiled(forceinline=True)
-def begin_pass(state: State, sharing: SharingMemory) -> tuple[int, IntArray, Claims]:
-    """Find who starts, as EASY does where runs keep their least; say who shares with whom.
-
-    Returns
-    -------
-    begun : int
-        How many places of who starts were written to `found`.
-    jobs : numpy.ndarray of int, shape (n,)
-        The malleable jobs that run, oldest first, then those that start.
-    claims : Claims
-        What they may have.
-    """
-    held, tally, queue, run = state.processors, sharing.tally[0], sharing.queue, state.run[0]
-    number, free = tally.members, run.free
-    for job in sharing.members[: number if sharing.reclaims else 0]:
-        free += held[job] - sharing.jobs[job].least
-    free = 0 if tally.is_held_back else free
-    begun, free, is_blocked = find_heads(queue, free, sharing.backfilling)
-    if is_blocked:
-        ends = _lent_ends(state, sharing) if sharing.reclaims else holders_in(state)
-        begun = find_backfills(queue, ends, free, run.now, sharing.backfilling)
-    jobs = np.concatenate((sharing.members[:number], queue.job[queue.found[:begun]]))
-    total = run.free + held[jobs[:number]].sum()
-    for job in jobs[number:]:
-        is_malleable = sharing.jobs[job].least > 0
-        jobs[number] = job
-        number += is_malleable
-        total -= 0 if is_malleable else held[job]
-    waits = queue.at[0].waiting > begun or tally.deferred > 0
-    return begun, jobs[:number], _claims(state, sharing, jobs[:number], number, total, waits)
-
-
-# Where a job may get nothing, it is deferred
-
-
 class SharedOut(NamedTuple):
     """What was shared out before anybody started, among those who got something.
 
@@ -379,40 +284,158 @@ def shares_hold(
     return np.array_equal(largest, before.largest) and not (before.shares < least).any()
 
 
-@compiled
-def _claim_beside(
-    state: State, sharing: SharingMemory, jobs: IntArray, deferred: IntArray, total: int
-) -> tuple[IntArray, Claims]:
-    """Return who claims, and what: jobs, and then those who may get nothing."""
-    everybody = np.concatenate((jobs, deferred))
-    return everybody, _claims(state, sharing, everybody, jobs.size, total, True)
+# The pass
 
 
-@compiled
-def _defer(state: State, sharing: SharingMemory) -> SharedOut:
-    """Share out among malleable jobs that run, are deferred, or have just arrived.
+Step = Callable[..., Any]
 
-    Who gets nothing of it is deferred, all others may queue. Nothing is shared out if nobody is
-    deferred or has arrived.
+
+def pass_of(
+    newcomers: Step, claim: Step, share: Step, defer: Step, find_starts: Step, carry_out: Step
+) -> Callable[[Any], Any]:
+    """Return the pass in which malleable jobs shrink, start and grow, whatever the rule.
+
+    Its steps are compiled, over tables, or in Python where that has a say. Each takes first
+    what the pass is given: a state and its `SharingMemory`, or a view.
+
+    Parameters
+    ----------
+    newcomers : callable
+        Returns the malleable jobs that run, oldest first, all that have arrived and do not
+        queue, which of these may be deferred, and the total that there is to share.
+    claim : callable
+        Returns what jobs claim of a total, of whom those that run come first, and those from a
+        place on may get nothing; room is left if others wait.
+    share : callable
+        Returns how much of the total each of them gets.
+    defer : callable
+        Lets those queue who have arrived, but for some.
+    find_starts : callable
+        Returns who starts, where runs hold the least that they can; the malleable jobs that run
+        and start, the total that they may hold, and whether others wait.
+    carry_out : callable
+        Lets jobs shrink, start and grow; returns what the pass does.
     """
+
+    def make_pass(at: Any) -> Any:
+        # Where jobs may get nothing, those are deferred who do, all others may queue.
+        running, arrived, is_out, total = newcomers(at)
+        candidates, nobody = arrived[is_out], arrived[:0]
+        before = SharedOut(nobody, nobody, nobody, -1)
+        if candidates.size > 0:
+            everybody = np.concatenate((running, candidates))
+            claims = claim(at, everybody, running.size, total, True)
+            shares = share(at, claims, total)
+            before, got = shared_among(everybody, claims.largest, shares, total)
+            is_out[is_out] = ~got[running.size :]
+        deferred = arrived[is_out]
+        defer(at, arrived, is_out)
+        starts, jobs, total, others_wait = find_starts(at)
+        # What was shared out stands if all start that it counted with. Else it is shared out
+        # anew, among deferred jobs, too, as long as they get nothing of it.
+        claims, shares = claim(at, jobs, jobs.size, total, others_wait), before.shares
+        if jobs.size > 0 and not shares_hold(before, jobs, claims.least, claims.largest, total):
+            if deferred.size > 0:
+                everybody = np.concatenate((jobs, deferred))
+                shares = share(at, claim(at, everybody, jobs.size, total, True), total)
+            if deferred.size == 0 or shares[jobs.size :].any():
+                shares = share(at, claims, total)
+        return carry_out(at, starts, jobs, claims, shares[: jobs.size], total)
+
+    return make_pass
+
+
+# Its steps over tables
+
+Tables = tuple[State, SharingMemory]
+
+
+@compiled
+def _newcomers(at: Tables) -> tuple[IntArray, IntArray, BoolArray, int]:
+    state, sharing = at
     run, tally = state.run[0], sharing.tally[0]
     new = np.arange(run.first_arrived, run.arrived)
-    waiting = np.concatenate((sharing.deferred[: tally.deferred], new))
-    is_out = sharing.jobs["least"][waiting] > 0
-    candidates = waiting[is_out]
-    members = sharing.members[: tally.members if candidates.size > 0 else 0]
-    total = run.free + state.processors[members].sum()
-    everybody, claims = _claim_beside(state, sharing, members, candidates, total)
-    before, got = shared_among(everybody, claims.largest, sharing.shares(claims), total)
-    is_out[is_out] = ~got[members.size :]
+    arrived = np.concatenate((sharing.deferred[: tally.deferred], new))
+    running = sharing.members[: tally.members]
+    may_wait = (sharing.jobs["least"][arrived] > 0) & sharing.defers
+    return running, arrived, may_wait, run.free + state.processors[running].sum()
+
+
+@compiled(forceinline=True)
+def _claim(at: Tables, jobs: IntArray, certain: int, total: int, others_wait: bool) -> Claims:
+    state, sharing = at
+    own, tally, held = sharing.jobs, sharing.tally[0], np.zeros_like(jobs)
+    members, strict = tally.members, sharing.backfilling[0].strict != 0
+    held[:members] = state.processors[jobs[:members]]
+    least, largest = own["least"][jobs], own["most"][jobs]
+    least[certain:] = 0
+    if others_wait:
+        keeps_all = not (sharing.reclaims or tally.is_held_back)
+        leave_room(held, least, largest, own["request"][jobs], keeps_all, strict)
+    now, weighing = state.run[0].now, jobs.size if sharing.weighs_work else 0
+    work, relative = np.empty(weighing), np.empty(weighing)
+    counts = equal_counts(largest, total) if weighing > 0 else largest
+    for k in range(weighing):
+        job = jobs[k]
+        work[k], relative[k] = own[job].serial, _relative_time(sharing, job, counts[k])
+        if k < members:
+            seconds = max(state.believed_end[job] - now, 0.0)
+            work[k] = seconds_on(seconds, _relative_time(sharing, job, held[k]), 1.0)
+    readings, searches = sharing.readings[jobs], sharing.searches
+    if searches.size > 0:
+        searches = searches[jobs]
+    limits = held, least, largest, total
+    return Claims(readings, *limits, work, relative, sharing.parameters, searches, now)
+
+
+@compiled
+def _share(at: Tables, claims: Claims, total: int) -> IntArray:
+    return at[1].shares(claims)
+
+
+@compiled
+def _defer(at: Tables, arrived: IntArray, is_out: BoolArray) -> None:
+    state, sharing = at
+    tally = sharing.tally[0]
     tally.deferred = is_out.sum()
-    sharing.deferred[: tally.deferred] = waiting[is_out]
-    for job in waiting[~is_out]:
-        admit(state, sharing, job)
-    return before
+    sharing.deferred[: tally.deferred] = arrived[is_out]
+    for job in arrived[~is_out]:
+        push(sharing.queue, job, state.processors[job], state.belief[job], sharing.jobs[job].key)
 
 
-# What happens
+@compiled
+def _lent_ends(state: State, sharing: SharingMemory) -> BelievedEnds:
+    """Return who holds processors, with the least that malleable jobs keep, and until when."""
+    running, now = state.run[0].running, state.run[0].now
+    jobs = state.holder_job[:running]
+    ends, kept = state.believed_end[jobs], state.processors[jobs]
+    for k, job in enumerate(jobs):
+        least, held = sharing.jobs[job].least, kept[k]
+        if 0 < least < held:
+            before, after = _relative_time(sharing, job, held), _relative_time(sharing, job, least)
+            ends[k], kept[k] = lent_end(ends[k], now, 0.0, before, after), least
+    order = np.argsort(ends, kind="mergesort")
+    return BelievedEnds(ends[order], jobs[order], kept[order])
+
+
+@compiled(forceinline=True)
+def _find_starts(at: Tables) -> tuple[int, IntArray, int, bool]:
+    """Find them as EASY does; of who starts, say how many places were written to `found`."""
+    state, sharing = at
+    held, tally, queue, run = state.processors, sharing.tally[0], sharing.queue, state.run[0]
+    number, free = tally.members, run.free
+    for job in sharing.members[: number if sharing.reclaims else 0]:
+        free += held[job] - sharing.jobs[job].least
+    free = 0 if tally.is_held_back else free
+    begun, free, is_blocked = find_heads(queue, free, sharing.backfilling)
+    if is_blocked:
+        ends = _lent_ends(state, sharing) if sharing.reclaims else holders_in(state)
+        begun = find_backfills(queue, ends, free, run.now, sharing.backfilling)
+    members, starting = sharing.members[:number], queue.job[queue.found[:begun]]
+    is_malleable = sharing.jobs["least"][starting] > 0
+    total = run.free + held[members].sum() - held[starting[~is_malleable]].sum()
+    jobs = np.concatenate((members, starting[is_malleable]))
+    return begun, jobs, total, queue.at[0].waiting > begun or tally.deferred > 0
 
 
 @compiled
@@ -454,32 +477,20 @@ def _start(state: State, sharing: SharingMemory, job: int, count: int) -> None:
     _begin_allocation(state, sharing, job)
 
 
-# A pass
-
-
-@compiled
-def decide(state: State, sharing: SharingMemory) -> int:
-    """Let jobs shrink, start and grow, whatever the rule, as `ReallocatingScheduler` does.
-
-    Nobody is left to start.
-    """
-    tally, queue, nobody = sharing.tally[0], sharing.queue, np.zeros(0, np.int64)
-    before = _defer(state, sharing) if sharing.defers else SharedOut(nobody, nobody, nobody, -1)
-    begun, jobs, claims = begin_pass(state, sharing)
-    shares, deferred = before.shares, sharing.deferred[: tally.deferred]
-    if not shares_hold(before, jobs, claims.least, claims.largest, claims.total):
-        if deferred.size > 0:
-            _, beside = _claim_beside(state, sharing, jobs, deferred, claims.total)
-            shares = sharing.shares(beside)
-        if jobs.size > 0 and (deferred.size == 0 or shares[jobs.size :].any()):
-            shares = sharing.shares(claims)
+@compiled(forceinline=True)
+def _carry_out(
+    at: Tables, begun: int, jobs: IntArray, claims: Claims, shares: IntArray, total: int
+) -> int:
+    """Do so at once: nobody is left to start."""
+    state, sharing = at
+    tally, queue = sharing.tally[0], sharing.queue
     if claims.searches.size > 0:
         sharing.searches[jobs] = claims.searches
         due = claims.searches["due"].min()
         if due != tally.wake_time:
             tally.wake_time = due
             ask_to_wake(state, due)
-    shares, number = shares[: jobs.size], tally.members
+    number = tally.members
     before_pass = state.processors[jobs[:number]]
     make_room(state, shares.sum())
     for k in range(number):
@@ -500,6 +511,15 @@ def decide(state: State, sharing: SharingMemory) -> int:
     sharing.members[: jobs.size] = jobs
     tally.members = jobs.size
     return 0
+
+
+_make_pass = register_jitable(pass_of(_newcomers, _claim, _share, _defer, _find_starts, _carry_out))
+
+
+@compiled
+def decide(state: State, sharing: SharingMemory) -> int:
+    """Make a pass over tables."""
+    return int(_make_pass((state, sharing)))
 
 
 # What is asked before the run
@@ -523,9 +543,7 @@ class CompiledSharingRule(CompiledRule):
         self._engine, self._rule, self._beliefs, self._easy = engine, rule, beliefs, easy
         self._curved, self._tabled = has_curves(engine.predictor), engine.work.tabled()
         self._is_known = engine.work.is_known_to(engine.predictor)
-        admits = queue_nobody if rule.defers else admit
-        passes = {"prepare": rule.prepare, "admit": admits, "decide": decide}
-        self.functions = {"must_ask": must_measure, **passes}
+        self.functions = {"must_ask": must_measure, "prepare": rule.prepare, "decide": decide}
         self.explanations = []
 
     @property

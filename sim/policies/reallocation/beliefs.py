@@ -72,18 +72,6 @@ class Members:
     def __len__(self) -> int:
         return len(self.job)
 
-    def joined_by(self, jobs: Mapping[int, int], view: View) -> "Members":
-        """Return these, then jobs that hold nothing yet, with the least that each may hold."""
-        least = np.array([*jobs.values()], np.int64)
-        largest = np.array([view.extremes(job)[1] for job in jobs], np.int64)
-        return Members(
-            [*self.job, *jobs],
-            [*self.run, *(None for _ in jobs)],
-            np.concatenate([self.held, np.zeros_like(least)]),
-            np.concatenate([self.least, least]),
-            np.concatenate([self.largest, np.maximum(largest, least)]),
-        )
-
 
 class BelievedCurves:
     """Believed work and relative runtimes, read off the predictor and kept until it changes.

@@ -1,12 +1,13 @@
 """A reallocation rule, and how it shares out what order and backfilling leave."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from predictors.base import FloatArray, IntArray
+from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import compiled
 from predictors.in_loop.oracle import foresees
 from sim.engine.engine import Engine
@@ -19,12 +20,10 @@ from sim.policies.order import Order
 from sim.policies.passes.malleable import (
     Claims,
     CompiledSharingRule,
-    SharedOut,
     equal_counts,
     leave_room,
+    pass_of,
     prepare,
-    shared_among,
-    shares_hold,
 )
 from sim.policies.passes.queue_rule import QueueScheduler
 from sim.policies.reallocation.beliefs import BelievedCurves, LendingView, Members
@@ -212,7 +211,15 @@ class ReallocatingScheduler:
         self._waking = -np.inf
         self._keeps: dict[int, int] = {}  # what runs keep that lend the rest
         self.deferred: list[int] = []
-        self._before: SharedOut | None = None
+        self._least: dict[int, int] = {}  # what runs keep, and for how many those waited that start
+        self._make_pass: Callable[[View], list[Decision]] = pass_of(
+            self._newcomers,
+            self._claim,
+            lambda view, members, total: rule.share(self.beliefs, members, total),
+            self._defer,
+            self._find_starts,
+            self._carry_out,
+        )
 
     def compiled_rule(self, engine: Engine) -> CompiledRule | None:
         """Return the compiled rule where nothing in Python has a say in a pass.
@@ -245,63 +252,107 @@ class ReallocatingScheduler:
         `inner` asks it, as the allocation that it is given.
         """
         if view.malleable[job] and not self.rule.grows_only:
-            return self._limits(job)[0]
+            return self._start_count(job)
         return self.allocation.choose(job, view, outlook)
 
-    def _limits(self, job: int) -> tuple[int, int]:
-        """Return the count with which a job starts, below which it need not fall, and its most."""
-        return self.beliefs.keep(job, "limits", self._read_limits)
-
-    def _read_limits(self, job: int) -> tuple[int, int]:
-        return self.rule.queue_count(self.beliefs, job), self.view.extremes(job)[1]
+    def _start_count(self, job: int) -> int:
+        """Return the count with which a job starts, below which it need not fall."""
+        return self.beliefs.keep(job, "start count", partial(self.rule.queue_count, self.beliefs))
 
     def decide(self) -> list[Decision]:
         """Decide who starts, and who grows and shrinks."""
-        view = self.view
         self.beliefs.refresh()
-        for run in view.ended:
+        for run in self.view.ended:
             self.beliefs.forget(run.job)
-        running = self._running()
-        kept = running.least if self.rule.reclaim else running.held
-        if self.rule.weighs_shrinks:
-            kept = self._worth_keeping(running)
-        lent = np.flatnonzero(kept < running.held).tolist()
-        keeps = {running.job[place]: kept.item(place) for place in lent}
-        self.lends_otherwise = self.rule.weighs_shrinks and keeps != self._keeps
-        self._keeps = keeps
-        arrived, until = self.admit(running), self.rule.hold_back(self.beliefs)
+        return self._make_pass(self.view)
+
+    # The steps of a pass, which `pass_of` says
+
+    def _newcomers(self, view: View) -> tuple[IntArray, IntArray, BoolArray, int]:
+        """Say who runs, who has arrived, and who of these may be deferred."""
+        malleable, rule = view.malleable, self.rule
+        runs = [run for run in view.running.values() if malleable[run.job]]
+        self._held = self._least = held = {run.job: run.processors for run in runs}
+        if not rule.grows_only:
+            self._least = {job: min(self._start_count(job), n) for job, n in held.items()}
+        arrived = np.array([*self.deferred, *view.arrived], np.int64)
+        may_wait = np.array([malleable[job] for job in arrived.tolist()], bool)
+        may_wait &= rule.defers and rule.reclaim
+        return np.array([*held], np.int64), arrived, may_wait, view.free + sum(held.values())
+
+    def _claim(
+        self, view: View, jobs: IntArray, certain: int, total: int, others_wait: bool
+    ) -> Members:
+        """Return the members that jobs are; of their curves, a rule reads what it needs."""
+        asked, extremes = jobs.tolist(), view._feasible.extremes
+        runs = [*map(view.running.get, asked)]
+        held = np.array([0 if run is None else run.processors for run in runs], np.int64)
+        least = np.array([self._least.get(job, 0) for job in asked], np.int64)
+        largest = np.array([extremes(job)[1] for job in asked], np.int64)
+        members = Members(asked, runs, held, least, np.maximum(largest, np.maximum(held, least)))
+        if others_wait:
+            keeps_all = not (self.rule.reclaim or self._is_held_back)
+            strict = self._strict and not self.rule.grows_only
+            request = np.array([*map(self.beliefs.request, asked)], np.int64)
+            leave_room(held, least, members.largest, request, keeps_all, strict)
+        return members
+
+    def _defer(self, view: View, arrived: IntArray, is_out: BoolArray) -> None:
+        """Note who queues and who does not."""
+        self._arrived, self._queuing = arrived.tolist(), arrived[~is_out].tolist()
+        self.deferred = arrived[is_out].tolist()
+
+    def _find_starts(self, view: View) -> tuple[Sequence[Decision], IntArray, int, bool]:
+        """Find them as backfilling does; of who starts, return all that it decides."""
+        rule, held = self.rule, self._held
+        kept = self._least if rule.reclaim else held
+        if rule.weighs_shrinks:
+            kept = self._worth_keeping()
+        keeps = {job: count for job, count in kept.items() if count < held[job]}
+        self.lends_otherwise = rule.weighs_shrinks and keeps != self._keeps
+        self._keeps, until = keeps, rule.hold_back(self.beliefs)
         self._is_held_back = until < np.inf
-        self.lending.take_in(arrived, keeps, until)
+        self.lending.take_in(self._queuing, keeps, until)
         decisions = self.inner.decide()
         self.lending.expect(decisions)
-        starts = [d for d in decisions if type(d) is Start]
+        starts = {d.job: d.processors for d in decisions if type(d) is Start}
+        starting = {job: count for job, count in starts.items() if view.malleable[job]}
+        self._least = self._least | starting
+        total = view.free + sum(held.values()) + sum(starting.values()) - sum(starts.values())
+        waiting = self.inner.queue.waiting if isinstance(self.inner, QueueScheduler) else 0
+        jobs = np.array([*held, *starting], np.int64)
+        return decisions, jobs, total, bool(waiting or self.deferred)
+
+    def _carry_out(
+        self,
+        view: View,
+        decisions: Sequence[Decision],
+        jobs: IntArray,
+        members: Members,
+        shares: IntArray,
+        total: int,
+    ) -> list[Decision]:
+        """Return what is decided, with what pays and is feasible of the shares."""
+        shares = self._snapped(members, shares, total)
+        shares, later = self._guarded(members, shares, total)
         others = [d for d in decisions if type(d) is not Start]
-        new = {d.job: d.processors for d in starts if view.malleable[d.job]}
-        members = running.joined_by(new, view)
-        total = view.free + int(members.held.sum())
-        total -= sum(d.processors for d in starts if not view.malleable[d.job])
-        later, changes = np.inf, list[Decision](starts)
-        if len(members):
-            waiting = self.inner.queue.waiting if isinstance(self.inner, QueueScheduler) else 0
-            if waiting or self.deferred:
-                self._leave_room(members)
-            shares = self._snapped(members, self.share(members, total), total)
-            shares, later = self._guarded(members, shares, total)
-            changes = self._changes(members, shares, starts)
         later = min(later, self.rule.wake(self.beliefs))
         if view.now < later < np.inf and later != self._waking:
             self._waking = later
             others.append(WakeAt(float(later)))
-        return [*changes, *others]
-
-    def _running(self) -> Members:
-        """Return the malleable runs between what each keeps at least and the most it can use."""
-        runs = [run for run in self.view.running.values() if self.view.malleable[run.job]]
-        job = [run.job for run in runs]
-        held = np.array([run.processors for run in runs], np.int64)
-        limits = np.array([*map(self._limits, job)], np.int64).reshape(-1, 2)
-        least = held if self.rule.grows_only else np.minimum(limits[:, 0], held)
-        return Members(job, [*runs], held, least, np.maximum(limits[:, 1], held))
+        change, begin = self.rule.cost.change, self.rule.cost.start
+        rows = [*zip(members.job, members.held.tolist(), shares.tolist(), strict=True)]
+        changed = [row for row in rows if row[1] not in (0, row[2])]
+        resizes = [(held, Resize(job, n, None, change(held, n))) for job, held, n in changed]
+        shrinks = [resize for held, resize in resizes if resize.processors < held]
+        grows = [resize for held, resize in resizes if resize.processors > held]
+        counts = {job: share for job, held, share in rows if held == 0}
+        starts: list[Decision] = []
+        for start in (d for d in decisions if type(d) is Start):
+            share = counts.get(start.job, 0)
+            whole = Start(start.job, share, None, begin(share)) if share else start
+            starts.append(whole._replace(nodes=None) if counts else whole)
+        return [*shrinks, *starts, *grows, *others]
 
     def _wanted(self) -> Iterator[int]:
         """Yield the counts for which jobs wait, in queue order, then those of the arrivals."""
@@ -310,15 +361,8 @@ class ReallocatingScheduler:
             queue = self.inner.queue
             for place in queue.places().tolist():
                 yield queue.processors.item(place)
-        for job in [*self.deferred, *view.arrived]:
-            yield self._limits(job)[0] if view.malleable[job] else view.requested_processors[job]
-
-    def _leave_room(self, members: Members) -> None:
-        """Lower what members may hold while others wait, as `leave_room` says."""
-        keeps_all = not (self.rule.reclaim or self._is_held_back)
-        strict = self._strict and not self.rule.grows_only
-        request = np.array([self.beliefs.request(job) for job in members.job], np.int64)
-        leave_room(members.held, members.least, members.largest, request, keeps_all, strict)
+        for job in self._arrived:
+            yield self._start_count(job) if view.malleable[job] else view.requested_processors[job]
 
     def _snapped(self, members: Members, shares: IntArray, total: int) -> IntArray:
         """Lower the shares to feasible counts."""
@@ -330,50 +374,6 @@ class ReallocatingScheduler:
             )
         ]
         return snap(shares, total, usable)
-
-    # Jobs whose share of the machine rounds to nothing wait. A job that runs cannot be taken off
-    # its least count, so this must be settled before it starts.
-
-    def admit(self, running: Members) -> Sequence[int]:
-        """Return the jobs that may queue now: all that have arrived but those that are deferred.
-
-        All that malleable jobs hold and all that is free is shared out among those that run and
-        those that would start; who gets nothing waits in front of the queue until the next pass.
-
-        Parameters
-        ----------
-        running : Members
-            The malleable jobs that run.
-        """
-        view, self._before = self.view, None
-        everybody, defers = [*self.deferred, *view.arrived], self.rule.defers and self.rule.reclaim
-        candidates = [job for job in everybody if defers and view.malleable[job]]
-        if not candidates:
-            return everybody
-        asked, total = self._beside(running, candidates), view.free + int(running.held.sum())
-        jobs, shares = np.array(asked.job), self.rule.share(self.beliefs, asked, total)
-        self._before, got = shared_among(jobs, asked.largest, shares, total)
-        self.deferred = jobs[~got].tolist()
-        out = set(self.deferred)
-        return [job for job in everybody if job not in out]
-
-    def share(self, members: Members, total: int) -> IntArray:
-        """Return the shares of the members; those who are deferred count among who is there."""
-        before, jobs = self._before, np.array(members.job)
-        if before is not None and shares_hold(before, jobs, members.least, members.largest, total):
-            return before.shares
-        if self.deferred:
-            asked = self._beside(members, self.deferred)
-            shares = self.rule.share(self.beliefs, asked, total)
-            if not shares[len(members) :].any():
-                return shares[: len(members)]
-        return self.rule.share(self.beliefs, members, total)
-
-    def _beside(self, members: Members, candidates: list[int]) -> Members:
-        """Return members and candidates, which may get nothing."""
-        everybody = members.joined_by(dict.fromkeys(candidates, 0), self.view)
-        self._leave_room(everybody)
-        return everybody
 
     # The guard
 
@@ -466,9 +466,11 @@ class ReallocatingScheduler:
                 return lowered
         return None
 
-    def _worth_keeping(self, running: Members) -> IntArray:
+    def _worth_keeping(self) -> dict[int, int]:
         """Return what runs keep that may give up processors for waiting jobs, in their order."""
-        view, free, kept = self.view, self.view.free, running.held
+        view, free, jobs = self.view, self.view.free, np.array([*self._held], np.int64)
+        running = self._claim(view, jobs, jobs.size, 0, False)
+        kept = running.held
         for count in self._wanted():
             if count > free:
                 left = self._lowered(running, kept, count - free)
@@ -480,7 +482,7 @@ class ReallocatingScheduler:
                     break
                 free, kept = free + int((kept - left).sum()), left
             free -= count
-        return kept
+        return dict(zip(running.job, kept.tolist(), strict=True))
 
     def _worth_sharing(self, members: Members, shares: IntArray, total: int) -> IntArray:
         """Return the rule's shares if what they save is worth it, else the least change there is.
@@ -505,21 +507,3 @@ class ReallocatingScheduler:
         saved = self._losses(members, shares, least)
         gain, loss = sum(max(one, 0.0) for one in saved), sum(max(-one, 0.0) for one in saved)
         return shares if self._is_more(gain, loss) else least
-
-    # Decisions
-
-    def _changes(self, members: Members, shares: IntArray, starts: list[Start]) -> list[Decision]:
-        """Return who shrinks, then who starts, then who grows."""
-        change, begin = self.rule.cost.change, self.rule.cost.start
-        rows = [*zip(members.job, members.held.tolist(), shares.tolist(), strict=True)]
-        changed = [row for row in rows if row[1] not in (0, row[2])]
-        resizes = [(held, Resize(job, n, None, change(held, n))) for job, held, n in changed]
-        shrinks = [resize for held, resize in resizes if resize.processors < held]
-        grows = [resize for held, resize in resizes if resize.processors > held]
-        counts = {job: share for job, held, share in rows if held == 0}
-        begun: list[Decision] = []
-        for start in starts:
-            share = counts.get(start.job, 0)
-            whole = Start(start.job, share, None, begin(share)) if share else start
-            begun.append(whole._replace(nodes=None) if counts else whole)
-        return [*shrinks, *begun, *grows]
