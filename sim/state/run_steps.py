@@ -15,7 +15,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.state import run_state
 from sim.state.availability import BelievedEnds
-from sim.state.run_state import State, longer
+from sim.state.run_state import State, longer, rank_in
 from workloads.base import Tabled
 
 FIRST_EXPIRY = 1 << 62
@@ -185,7 +185,7 @@ def ask_to_wake(state: State, instant: float) -> None:
         return
     if run.wakes == state.wakes.size:
         state.wakes = longer(state.wakes, 2 * run.wakes)
-    place = int(np.searchsorted(state.wakes[: run.wakes], instant))
+    place = rank_in(state.wakes[: run.wakes], instant)
     run_state.shift(state.wakes, place, run.wakes, 1)
     state.wakes[place] = instant
     run.wakes += 1
@@ -195,7 +195,7 @@ def ask_to_wake(state: State, instant: float) -> None:
 def withdraw_wake(state: State, instant: float) -> None:
     """Forget that there shall be a pass then, once, if somebody asked for it."""
     run, wakes = state.run[0], state.wakes
-    place = int(np.searchsorted(wakes[: run.wakes], instant))
+    place = rank_in(wakes[: run.wakes], instant)
     if place < run.wakes and wakes[place] == instant:
         run_state.shift(wakes, place + 1, run.wakes, -1)
         run.wakes -= 1

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct, record
-from sim.state.run_state import kinds_in, longer, maker, struct_type, structure
+from sim.state.run_state import kinds_in, longer, maker, rank_in, struct_type, structure
 
 AT = record(
     first=int,
@@ -147,15 +147,6 @@ def tidy(queue: Queue) -> None:
         close_up(queue)
 
 
-@compiled(inline="always")
-def _rank_of(queue: Queue, key: float) -> int:
-    """Return the place behind all of a key or less."""
-    at = queue.at[0]
-    if at.last == at.first or key >= queue.key[at.last - 1]:
-        return int(at.last)
-    return int(at.first + np.searchsorted(queue.key[at.first : at.last], key, "right"))
-
-
 @compiled(forceinline=True)
 def push(queue: Queue, job: int, processors: int, runtime: float, key: float) -> int:
     """Add a job behind all of its key or less; return its place."""
@@ -165,7 +156,7 @@ def push(queue: Queue, job: int, processors: int, runtime: float, key: float) ->
             close_up(queue)
         else:
             _grow(queue)
-    place = _rank_of(queue, key)
+    place = int(at.first + rank_in(queue.key[at.first : at.last], key, True))
     if place < at.last:
         at.layout += 1
         for behind in range(at.last, place, -1):

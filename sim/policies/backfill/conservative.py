@@ -27,7 +27,7 @@ from sim.policies.passes.queue_rule import QUEUE_FUNCTIONS, QueueScheduler
 from sim.policies.ties import is_less
 from sim.state import availability
 from sim.state.availability import Profile
-from sim.state.run_state import State
+from sim.state.run_state import State, rank_in
 from sim.state.run_steps import ask_to_wake, holders_in, withdraw_wake
 from sim.state.view import View
 from sim.state.waiting_queue import BLOCK, SIZES, Queue, drop_stale, forget, push
@@ -178,7 +178,7 @@ def wake_for_next(state: State, memory: RuleMemory, following: float, withdraws:
     Most begin when a running job is believed to end, when there is one anyway.
     """
     own, ends = memory.kept[0], holders_in(state).end
-    place = np.searchsorted(ends, following)
+    place = rank_in(ends, following)
     if place < ends.size and ends[place] == following:
         following = np.inf
     if following == own.wake_time or (following == np.inf and not withdraws):
