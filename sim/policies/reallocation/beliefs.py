@@ -69,6 +69,9 @@ class Members:
     least: IntArray
     largest: IntArray
 
+    def __len__(self) -> int:
+        return len(self.job)
+
 
 class BelievedCurves:
     """Believed work and relative runtimes, read off the predictor and kept until it changes.

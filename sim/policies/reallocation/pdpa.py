@@ -188,7 +188,7 @@ class PerformanceDriven(Reallocation):
     def share(self, beliefs: BelievedCurves, members: Members, total: int) -> IntArray:
         """Return each job's count by its own measurements, as far as there is room."""
         view, notes = beliefs.view, beliefs.notes
-        searches = np.zeros(members.held.size, SEARCH)
+        searches = np.zeros(len(members), SEARCH)
         for place in np.flatnonzero(members.held).tolist():
             searches[place] = notes[members.job[place]]
             if searches["due"][place] <= view.now:

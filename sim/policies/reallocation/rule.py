@@ -212,14 +212,6 @@ class ReallocatingScheduler:
         self._keeps: dict[int, int] = {}  # what runs keep that lend the rest
         self.deferred: list[int] = []
         self._least: dict[int, int] = {}  # what runs keep, and for how many those waited that start
-        self._make_pass: Callable[[View], list[Decision]] = pass_of(
-            self._newcomers,
-            self._claim,
-            lambda view, members, total: rule.share(self.beliefs, members, total),
-            self._defer,
-            self._find_starts,
-            self._carry_out,
-        )
 
     def compiled_rule(self, engine: Engine) -> CompiledRule | None:
         """Return the compiled rule where nothing in Python has a say in a pass.
@@ -264,7 +256,15 @@ class ReallocatingScheduler:
         self.beliefs.refresh()
         for run in self.view.ended:
             self.beliefs.forget(run.job)
-        return self._make_pass(self.view)
+        make_pass: Callable[[View], list[Decision]] = pass_of(
+            self._newcomers,
+            self._claim,
+            lambda view, members, total: self.rule.share(self.beliefs, members, total),
+            self._defer,
+            self._find_starts,
+            self._carry_out,
+        )
+        return make_pass(self.view)
 
     # The steps of a pass, which `pass_of` says
 
