@@ -31,8 +31,8 @@ def play(share: Callable[[list[int]], list[int]], start: list[int]) -> SimpleNam
         told.asked.append(claims.jobs)
         return np.array(share(claims.jobs))
 
-    def defer(at: Any, arrived: Any, is_out: Any) -> None:
-        told.deferred, told.queuing = arrived[is_out].tolist(), arrived[~is_out].tolist()
+    def defer(at: Any, arrived: Any, is_deferred: Any) -> None:
+        told.deferred, told.queuing = arrived[is_deferred].tolist(), arrived[~is_deferred].tolist()
 
     def find_starts(at: Any) -> tuple[Any, ...]:
         assert told.queuing is not None

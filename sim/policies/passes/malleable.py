@@ -1,10 +1,11 @@
-"""The compiled pass of malleable jobs: EASY starts jobs, then a rule shares out what they hold.
+"""The pass of malleable jobs: some start, then a rule shares out what all of them hold.
 
 Jobs start as if each run kept no more than its least, where the rule reclaims what runs hold
 beyond it. A pass is what `pass_of` returns; where a job may get nothing, it begins with who gets
-something. What stands between passes is the `SharingMemory`; what may be asked of jobs is asked
-before the run, by `CompiledSharingRule`. Where Python has a say in a step, as a rule in Python or
-a guard of changes has, the same pass is made of other steps: `sim.policies.reallocation.rule`.
+something. Here are its compiled steps, under EASY: what stands between passes is the
+`SharingMemory`, and what may be asked of jobs is asked before the run, by `CompiledSharingRule`.
+Where Python has a say in a step, as a rule in Python or a guard of changes has, the same pass is
+made of other steps: `sim.policies.reallocation.rule`.
 """
 
 from collections.abc import Callable
@@ -319,17 +320,17 @@ def pass_of(
 
     def make_pass(at: Any) -> Any:
         # Where jobs may get nothing, those are deferred who do, all others may queue.
-        running, arrived, is_out, total = newcomers(at)
-        candidates, nobody = arrived[is_out], arrived[:0]
-        before = SharedOut(nobody, nobody, nobody, -1)
+        running, arrived, may_wait, total = newcomers(at)
+        candidates, nobody = arrived[may_wait], arrived[:0]
+        before, is_deferred = SharedOut(nobody, nobody, nobody, -1), may_wait.copy()
         if candidates.size > 0:
             everybody = np.concatenate((running, candidates))
             claims = claim(at, everybody, running.size, total, True)
             shares = share(at, claims, total)
             before, got = shared_among(everybody, claims.largest, shares, total)
-            is_out[is_out] = ~got[running.size :]
-        deferred = arrived[is_out]
-        defer(at, arrived, is_out)
+            is_deferred[may_wait] = ~got[running.size :]
+        deferred = arrived[is_deferred]
+        defer(at, arrived, is_deferred)
         starts, jobs, total, others_wait = find_starts(at)
         # What was shared out stands if all start that it counted with. Else it is shared out
         # anew, among deferred jobs, too, as long as they get nothing of it.
@@ -394,12 +395,12 @@ def _share(at: Tables, claims: Claims, total: int) -> IntArray:
 
 
 @compiled
-def _defer(at: Tables, arrived: IntArray, is_out: BoolArray) -> None:
+def _defer(at: Tables, arrived: IntArray, is_deferred: BoolArray) -> None:
     state, sharing = at
     tally = sharing.tally[0]
-    tally.deferred = is_out.sum()
-    sharing.deferred[: tally.deferred] = arrived[is_out]
-    for job in arrived[~is_out]:
+    tally.deferred = is_deferred.sum()
+    sharing.deferred[: tally.deferred] = arrived[is_deferred]
+    for job in arrived[~is_deferred]:
         push(sharing.queue, job, state.processors[job], state.belief[job], sharing.jobs[job].key)
 
 

@@ -211,7 +211,6 @@ class ReallocatingScheduler:
         self._waking = -np.inf
         self._keeps: dict[int, int] = {}  # what runs keep that lend the rest
         self.deferred: list[int] = []
-        self._least: dict[int, int] = {}  # what runs keep, and for how many those waited that start
 
     def compiled_rule(self, engine: Engine) -> CompiledRule | None:
         """Return the compiled rule where nothing in Python has a say in a pass.
@@ -272,6 +271,7 @@ class ReallocatingScheduler:
         """Say who runs, who has arrived, and who of these may be deferred."""
         malleable, rule = view.malleable, self.rule
         runs = [run for run in view.running.values() if malleable[run.job]]
+        # What runs hold and keep; of those that start, for how many they waited, joins the latter.
         self._held = self._least = held = {run.job: run.processors for run in runs}
         if not rule.grows_only:
             self._least = {job: min(self._start_count(job), n) for job, n in held.items()}
@@ -297,10 +297,10 @@ class ReallocatingScheduler:
             leave_room(held, least, members.largest, request, keeps_all, strict)
         return members
 
-    def _defer(self, view: View, arrived: IntArray, is_out: BoolArray) -> None:
+    def _defer(self, view: View, arrived: IntArray, is_deferred: BoolArray) -> None:
         """Note who queues and who does not."""
-        self._arrived, self._queuing = arrived.tolist(), arrived[~is_out].tolist()
-        self.deferred = arrived[is_out].tolist()
+        self._arrived, self._queuing = arrived.tolist(), arrived[~is_deferred].tolist()
+        self.deferred = arrived[is_deferred].tolist()
 
     def _find_starts(self, view: View) -> tuple[Sequence[Decision], IntArray, int, bool]:
         """Find them as backfilling does; of who starts, return all that it decides."""
