@@ -55,7 +55,7 @@ def members_of(beliefs: BelievedCurves, held: Sequence[int], least: int = 1) -> 
     view = beliefs.view
     runs: list[Run | None] = []
     for job, count in enumerate(held):
-        end = beliefs.serial(job) * beliefs.relative_time(job, count) if count else 0.0
+        end = beliefs.serial_time(job) * beliefs.relative_time(job, count) if count else 0.0
         runs.append(Run(job, 0, (), count, 0.0, end) if count else None)
         if count:
             view._state.running[job] = runs[-1]

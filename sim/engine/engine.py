@@ -96,7 +96,7 @@ class Engine:
         self.event_manager = EventManager(state, state.tables, self.make_calendar())
         self.sensor = EfficiencySensor(self.work, state, setup.sensor_noise)
         state.processors_per_node = setup.machine.processors_per_node
-        self._run = state.tables.run
+        self._run = state.tables.scalars
         return state
 
     def _make_view(self, setup: Setup) -> View:
@@ -119,7 +119,7 @@ class Engine:
         if self.compiled is None:
             nobody = EmptyMemory(WaitingQueue().tables)
             self.event_manager.bind(self.take_in, nobody, must_ask=always_ask)
-        self._run = self.event_manager.tables.run
+        self._run = self.event_manager.tables.scalars
         self.expect_next()
         self.clock.run_instants(self._instant)
         book = self.compiled or self.log
@@ -328,7 +328,7 @@ class Engine:
         self.log.start(run, predicted, explanation, job not in self.preferences.unmolded)
         self.sensor.begin(run)
         if cost:
-            self.resizer.pause(run, now, cost)
+            self.resizer.delay_start(run, now, cost)
         self.plan_completion(run, now + cost)
 
     def plan_completion(self, run: Run, now: float) -> float:

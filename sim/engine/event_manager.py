@@ -19,7 +19,7 @@ from sim.state import run_steps
 from sim.state.machine_state import MachineState, Run
 from sim.state.processors import held_ranges
 from sim.state.records import Allocations, Predictions, Records
-from sim.state.run_state import State, idle_state
+from sim.state.run_state import RunState, idle_state
 from sim.state.run_steps import Calendar
 
 _begin_run, _plan_end = direct(run_steps.begin_run), direct(run_steps.set_true_end)
@@ -36,13 +36,13 @@ class EventManager:
     ----------
     state : MachineState
         What may be known of it.
-    tables : State
+    tables : RunState
         The same for compiled code; where jobs to come stand in it, no rule in Python looks at it.
     calendar : Calendar
         When what really happens.
     """
 
-    def __init__(self, state: MachineState, tables: State, calendar: Calendar) -> None:
+    def __init__(self, state: MachineState, tables: RunState, calendar: Calendar) -> None:
         self.state, self.tables, self.calendar = state, tables, calendar
 
     @property
@@ -66,7 +66,7 @@ class EventManager:
         rule: Any = bind(self.tables, memory, **functions)
         self._bound = self.tables, self.calendar, rule, memory
         self._advance = direct(advance)  # of this kind of memory
-        self._pass_due = self.tables.run["pass_due"]
+        self._pass_due = self.tables.scalars["pass_due"]
 
     def advance(self, instant: float, until: float) -> None:
         """Go through instants, up to a chance for Python; see `sim.engine.loop.advance`."""
@@ -114,7 +114,7 @@ class EventManager:
         A belief that expires grows, which policies see after `show_moved_end`.
         """
         state = self.state
-        ended, outlived, first, last, woken = state.tables.run[_HAPPENED].item()
+        ended, outlived, first, last, woken = state.tables.scalars[_HAPPENED].item()
         state.disturbed |= woken > 0
         jobs = state.tables.expired_jobs[:outlived].tolist()
         return self._ended(ended), [state.running[job] for job in jobs], range(first, last)
@@ -147,11 +147,11 @@ class CompiledRun(EventManager):
         if self._tells:  # no rule in Python looks at a state in which jobs to come stand
             engine.state.tables = tables
         else:
-            tables.run["passes_per_return"] = INSTANTS
+            tables.scalars["passes_per_return"] = INSTANTS
         self.bind(self._ask, rule.memory, **rule.functions)
         engine.event_manager = self
 
-    def _known(self, tables: State) -> dict[str, Any]:
+    def _known(self, tables: RunState) -> dict[str, Any]:
         """Return how long runs really take on what the rule may let jobs have, and may take."""
         engine, rule, known = self._engine, self._rule, dict[str, Any]()
         jobs = np.arange(len(engine.submit))
@@ -174,12 +174,12 @@ class CompiledRun(EventManager):
     @property
     def ended(self) -> int:
         """How many jobs have ended."""
-        return int(self.tables.run["ended"].item())
+        return int(self.tables.scalars["ended"].item())
 
     @property
     def over(self) -> NDArray[np.bool_]:
         """Which jobs they are."""
-        run = self.tables.run[0]
+        run = self.tables.scalars[0]
         over = np.zeros(self.tables.belief.size, np.bool_)
         over[self.tables.start_order[: run["started"]]] = True
         over[self.calendar.event_job[: run["running"]]] = False
@@ -192,7 +192,8 @@ class CompiledRun(EventManager):
         if self.following == np.inf:
             self._rule.finish()
         if self._tells:
-            engine.state.now, *arrived = self.tables.run[["now", "first_arrived", "arrived"]].item()
+            arrivals = self.tables.scalars[["now", "first_arrived", "arrived"]]
+            engine.state.now, *arrived = arrivals.item()
             engine.shown.arrive(range(*arrived))
             engine.state.is_stale = True
             engine.tell_passed()

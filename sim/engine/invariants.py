@@ -56,7 +56,7 @@ class Checker(Watcher):
         has_grown = any(run.believed_end > before for run, before in moved)
         has_grown |= bool(changes.revised or changes.outages_changed)
         self._is_excused = has_grown or (self._may_delay and bool(changes.resized))
-        if promise == "lent":
+        if promise == "inner":
             rule, lending = scheduler.rule, scheduler.lending
             excused = self._is_excused or (self._has_changed and not rule.cost.free)
             excused = excused or rule.shrinks_unasked or scheduler.lends_otherwise
@@ -102,7 +102,7 @@ class Checker(Watcher):
             scheduler = scheduler.inner
         promise = getattr(scheduler, "promise", None)
         kept = getattr(getattr(scheduler, "inner", None), "promise", None)
-        return scheduler, promise if promise != "lent" or kept in ("starts", "ends") else None
+        return scheduler, promise if promise != "inner" or kept in ("starts", "ends") else None
 
     def _check_processors(self, seen: RunSoFar, jobs: list[int]) -> None:
         view, state = seen.view, seen.view._tables
@@ -126,7 +126,7 @@ class Checker(Watcher):
         state, rows = seen.view._tables, seen.view.believed_ends.rows()
         ends, held = state.believed_end[jobs].tolist(), state.processors[jobs].tolist()
         in_step = [row for row in rows if row[1] >= 0] == [*zip(ends, jobs, held, strict=True)]
-        in_step = in_step and rows == sorted(rows) and state.run["running"] == len(jobs)
+        in_step = in_step and rows == sorted(rows) and state.scalars["running"] == len(jobs)
         _require(in_step, seen, "expected ends are out of step")
         ahead = all(end > seen.view.now for end, job, _ in rows if job not in changed)
         _require(ahead, seen, "an expected end has passed")
@@ -167,22 +167,22 @@ class Checker(Watcher):
 
         Under reallocation: those that conservative backfilling makes on what malleable jobs keep.
         """
-        is_lent, is_open = scheduler.promise == "lent", scheduler.promise == "ends"
-        queue, before = (scheduler.inner if is_lent else scheduler).queue, self._reserved
+        is_inner, is_open = scheduler.promise == "inner", scheduler.promise == "ends"
+        queue, before = (scheduler.inner if is_inner else scheduler).queue, self._reserved
         queue.rebind()
         at = queue.places()
         columns = queue.job[at], queue.start[at], queue.processors[at], queue.runtime[at]
         rows = [*zip(*(column.tolist() for column in columns), strict=True)]
         self._reserved = {job: reserved for job, *reserved in rows}
         kept = [(row, before[row[0]]) for row in rows if row[0] in before]
-        excused = self._is_excused or bool(seen.view._tables.run["expired_now"].item())
+        excused = self._is_excused or bool(seen.view._tables.scalars["expired_now"].item())
         excused |= any(n == old[1] and seconds > old[2] for (*_, n, seconds), old in kept)
         for (job, start, _, runtime), old in () if excused else kept:
             last, now = old[0] + is_open * old[2], start + is_open * runtime
-            moved = f"from {last} to {now}" if is_lent else "later"
-            keeps = now <= last or (is_lent and now <= last + _ROUNDING * (1 + abs(last)))
+            moved = f"from {last} to {now}" if is_inner else "later"
+            keeps = now <= last or (is_inner and now <= last + _ROUNDING * (1 + abs(last)))
             _require(keeps, seen, f"the reservation of job index {job} moved {moved}")
-        if not is_lent:
+        if not is_inner:
             _require_fit(seen, self._reserved.values())
 
     def _check_fit(self, seen: RunSoFar, scheduler: Any, started: list[int]) -> None:

@@ -17,7 +17,7 @@ from numba.experimental import structref
 
 from predictors.compiling import PACKAGES, compiled
 from sim.errors import PolicyError
-from sim.state.run_state import State, struct_type
+from sim.state.run_state import RunState, struct_type
 from sim.state.run_steps import Calendar, next_event_time, plan_ends, process_instant, start
 from sim.state.waiting_queue import Queue, pop, tidy
 
@@ -44,11 +44,11 @@ class BoundRule(structref.StructRefProxy):
         Finds who starts; returns how many places of its queue were written to ``found``.
     """
 
-    must_ask: Callable[[State, Any], bool]
-    prepare: Callable[[State, Any], None]
-    choose: Callable[[State, Any, int], bool]
-    admit: Callable[[State, Any, int], None]
-    decide: Callable[[State, Any], int]
+    must_ask: Callable[[RunState, Any], bool]
+    prepare: Callable[[RunState, Any], None]
+    choose: Callable[[RunState, Any, int], bool]
+    admit: Callable[[RunState, Any, int], None]
+    decide: Callable[[RunState, Any], int]
 
 
 FIELDS = tuple(BoundRule.__annotations__)
@@ -59,41 +59,41 @@ BoundRuleType = struct_type(BoundRule)
 
 
 @compiled
-def never_ask(state: State, memory: Any) -> bool:
+def never_ask(state: RunState, memory: Any) -> bool:
     """Say that no pass waits for what Python says before it."""
     return False
 
 
 @compiled
-def always_ask(state: State, memory: Any) -> bool:
+def always_ask(state: RunState, memory: Any) -> bool:
     """Say that Python makes the pass."""
-    return bool(state.run[0].pass_due)
+    return bool(state.scalars[0].pass_due)
 
 
 @compiled
-def prepare_nothing(state: State, memory: Any) -> None:
+def prepare_nothing(state: RunState, memory: Any) -> None:
     """Bring nothing up to date."""
 
 
 @compiled
-def keep_request(state: State, memory: Any, job: int) -> bool:
+def keep_request(state: RunState, memory: Any, job: int) -> bool:
     """Let a job that has just arrived have the count that stands there, or choose it later."""
     return True
 
 
 @compiled
-def ask(state: State, memory: Any, job: int) -> bool:
+def ask(state: RunState, memory: Any, job: int) -> bool:
     """Let Python say how many processors a job gets that has just arrived."""
     return False
 
 
 @compiled
-def queue_nobody(state: State, memory: Any, job: int) -> None:
+def queue_nobody(state: RunState, memory: Any, job: int) -> None:
     """Let a job that has just arrived not wait yet."""
 
 
 @compiled
-def start_nobody(state: State, memory: Any) -> int:
+def start_nobody(state: RunState, memory: Any) -> int:
     """Find nobody who starts."""
     return 0
 
@@ -126,7 +126,7 @@ def _made(must_ask: Any, prepare: Any, choose: Any, admit: Any, decide: Any) -> 
     return BoundRule(must_ask, prepare, choose, admit, decide)  # type: ignore[no-untyped-call]
 
 
-def bind(state: State, memory: Any, **functions: Callable[..., Any]) -> BoundRule:
+def bind(state: RunState, memory: Any, **functions: Callable[..., Any]) -> BoundRule:
     """Return a rule of these functions, or `DEFAULTS`; each, and the loop, is compiled by itself.
 
     Raises
@@ -139,15 +139,14 @@ def bind(state: State, memory: Any, **functions: Callable[..., Any]) -> BoundRul
         return cast(BoundRule, SimpleNamespace(**every))
     if type(memory).__module__.partition(".")[0] not in (*PACKAGES, "builtins", "numpy"):
         kind = f"{type(memory).__module__}.{type(memory).__qualname__}"
-        raise PolicyError(
-            f"the memory of a compiled rule is of type {kind}; keep its data in RuleMemory.own"
-        )
+        kept = "keep its data in RuleMemory.plugin_data"
+        raise PolicyError(f"the memory of a compiled rule is of type {kind}; {kept}")
     return _maker(_typeof(state), _typeof(memory))(*(every[name] for name in FIELDS))
 
 
 @compiled
 def advance(
-    state: State, calendar: Calendar, rule: BoundRule, memory: Any, instant: float, until: float
+    state: RunState, calendar: Calendar, rule: BoundRule, memory: Any, instant: float, until: float
 ) -> float:
     """Go through instants, each with one pass at its end, as long as no Python is needed.
 
@@ -157,7 +156,7 @@ def advance(
 
     Parameters
     ----------
-    state : State
+    state : RunState
     calendar : Calendar
     rule : BoundRule
     memory : object
@@ -173,7 +172,7 @@ def advance(
         When something happens next, in seconds; infinity if nothing does; the present instant
         where Python is asked.
     """
-    run = state.run[0]
+    run = state.scalars[0]
     while True:
         if instant > -np.inf:
             process_instant(state, calendar, instant)

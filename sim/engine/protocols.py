@@ -7,10 +7,10 @@ from predictors.base import Explanation, FloatArray, IntArray
 from sim.state.decisions import Decision
 from sim.state.machine_state import Run
 from sim.state.records import Allocations, Records
-from sim.state.run_state import State
+from sim.state.run_state import RunState
 from sim.state.view import View
 
-Promise = Literal["head", "starts", "ends", "fit", "lent"]
+Promise = Literal["head", "starts", "ends", "fit", "inner"]
 """What no pass moves later but for a belief that has grown, or a change of what runs or failed
 nodes hold: the start that is reserved for the
 head of the queue, those of all who wait, or the ends that go with them, where counts are open.
@@ -116,7 +116,7 @@ class CompiledRule(Protocol):
     memory: Any
     explanations: list[Explanation]
 
-    def begin(self, state: State) -> None:
+    def begin(self, state: RunState) -> None:
         """Begin a run in this state; `processors` are requests there, unless Python is asked."""
 
     def answer(self) -> None:

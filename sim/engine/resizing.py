@@ -151,7 +151,7 @@ class Resizer:
         end = engine.plan_completion(run, now + pause)
         engine.move_believed_end(run, snapped(now + pause + seconds, end, now))
 
-    def pause(self, run: Run, now: float, cost: float) -> None:
+    def delay_start(self, run: Run, now: float, cost: float) -> None:
         """Let a run that has just started make no progress for a while."""
         rewrite(run, resumes=now + cost)
         self._pause_time += cost

@@ -93,7 +93,7 @@ class Recovery(Collaborator):
         engine.work = self.work = Stages(setup, evolving)
         engine.ends_first = True
         if engine.preferences.watches_health:
-            engine.state.health = {}
+            engine.state.cycle_time_ratios = {}
         self.reasons: dict[int, str] = {}
         self._noted = 0.0
         self._in_vain: Counter[int] = Counter()
@@ -172,8 +172,8 @@ class Recovery(Collaborator):
         """Note why a job was killed, and measure its nodes no longer."""
         if status == "killed":
             self.reasons.setdefault(run.job, AT_LIMIT)
-        if self._state.health is not None:
-            self._state.health.pop(run.job, None)
+        if self._state.cycle_time_ratios is not None:
+            self._state.cycle_time_ratios.pop(run.job, None)
 
     def _come_to(self, run: Run, outcome: str) -> None:
         """Take in that an evolving job has done all of its cycles, or ends for its limit.
@@ -223,8 +223,8 @@ class Recovery(Collaborator):
 
     def before_pass(self, now: float) -> None:
         """Note measured over benchmarked time of the cycles since the last pass."""
-        work, health = self.work, self._state.health
-        if health is None or self._evolving is None:
+        work, measured = self.work, self._state.cycle_time_ratios
+        if measured is None or self._evolving is None:
             return
         for job, run in self._state.running.items():
             if not self._evolving.evolves(job):
@@ -234,7 +234,7 @@ class Recovery(Collaborator):
             if cells.size:
                 model = self._evolving.benchmark(job)
                 ratios = seconds / model.predict(run.processors, cells=cells)
-                health.setdefault(job, []).append((now, ratios))
+                measured.setdefault(job, []).append((now, ratios))
         self._noted = now
 
     # What is decided

@@ -27,13 +27,13 @@ class JobCurve(NamedTuple):
     ----------
     counts : numpy.ndarray of int, shape (n,), ascending
     runtimes : numpy.ndarray of float, shape (n,), seconds
-    serial : float
+    serial_time : float
         The predicted T(1), seconds.
     """
 
     counts: IntArray
     runtimes: FloatArray
-    serial: float
+    serial_time: float
 
 
 def raised(reading: JobCurve) -> JobCurve:
@@ -57,10 +57,10 @@ def raised(reading: JobCurve) -> JobCurve:
     areas; the second keeps what the first made, since an area that is raised to
     its predecessor's still means less time on more processors.
     """
-    counts, runtimes, serial = reading
-    time = np.minimum.accumulate(np.minimum(runtimes, serial))
-    area = np.maximum.accumulate(np.maximum(counts * time, serial))
-    return JobCurve(counts, np.asarray(area / counts), serial)
+    counts, runtimes, serial_time = reading
+    time = np.minimum.accumulate(np.minimum(runtimes, serial_time))
+    area = np.maximum.accumulate(np.maximum(counts * time, serial_time))
+    return JobCurve(counts, np.asarray(area / counts), serial_time)
 
 
 @compiled
@@ -194,7 +194,7 @@ class Advice:
             grade, code = view.predictor.reliability(job, view.requested_processors[job])
             if grade == UNUSABLE and code not in ELSEWHERE:
                 return None
-        serial = float(runtimes[0])
+        serial_time = float(runtimes[0])
         known = view.predictor.known_counts(job, asked)
         if known is not None:
             asked, runtimes = asked[known], runtimes[known]
@@ -207,7 +207,7 @@ class Advice:
             lowest = np.minimum.accumulate(runtimes)[begin:]
             own = lowest[: _first_least(lowest) + 1]
             counts = counts[: own.size]
-        return JobCurve(counts, own, serial)
+        return JobCurve(counts, own, serial_time)
 
     def _within_reach(
         self, job: int, view: View, counts: IntArray, seen: Support

@@ -342,8 +342,8 @@ def _reading(door: Door, answer: object) -> JobCurve:
         door.refuse(answer, "a JobCurve, see sim.policies.advice")
     feasible = door.view.counts(door.args[0])
     counts = np.array([_count(door, one, feasible) for one in answer.counts])
-    serial = _seconds(door, answer.serial, np.array(1)).item()
-    return JobCurve(counts, _seconds(door, answer.runtimes, counts), serial)
+    serial_time = _seconds(door, answer.serial_time, np.array(1)).item()
+    return JobCurve(counts, _seconds(door, answer.runtimes, counts), serial_time)
 
 
 def _trace(door: Door, answer: object) -> Trace:

@@ -10,7 +10,7 @@ from sim.state import run_state, run_steps
 from sim.state.availability import BelievedEnds
 from sim.state.processors import count_processors
 from sim.state.records import Ranges
-from sim.state.run_state import State, idle_state, ranges_of
+from sim.state.run_state import RunState, idle_state, ranges_of
 
 
 class RunRequest(NamedTuple):
@@ -125,7 +125,7 @@ class MachineState:
     left : dict of int to float
         Share of its work that a job that was interrupted still has to do.
     processors_per_node : int
-    health : dict of int to list of (float, numpy.ndarray), or None
+    cycle_time_ratios : dict of int to list of (float, numpy.ndarray), or None
         What running evolving jobs measure of themselves, where the policy wants that: the
         ratios of measured to benchmarked time of cycles that were done by an instant.
     revised : set of int
@@ -142,7 +142,7 @@ class MachineState:
         Running jobs of which a policy has read that.
     load : LoadForecast or None
         What is believed of the load, on a shared machine.
-    tables : State
+    tables : RunState
         What compiled code knows of it.
     is_stale : bool
         Whether compiled passes have changed the tables, so that runs and what is new of them
@@ -152,7 +152,7 @@ class MachineState:
     def __init__(self, processors: int, jobs: int) -> None:
         self.now = 0.0
         self.processors, self.jobs = processors, jobs
-        self.tables: State = idle_state(processors, jobs, min(jobs, processors) + processors)
+        self.tables: RunState = idle_state(processors, jobs, min(jobs, processors) + processors)
         self.running: dict[int, Run] = {}
         self.arrived: list[int] = []
         self.ended: list[Run] = []
@@ -164,7 +164,7 @@ class MachineState:
         self.ahead: set[int] = set()
         self.left: dict[int, float] = {}
         self.processors_per_node = 1
-        self.health: dict[int, list[tuple[float, FloatArray]]] | None = None
+        self.cycle_time_ratios: dict[int, list[tuple[float, FloatArray]]] | None = None
         self.revised: set[int] = set()
         self.requests: dict[tuple[int, str], RunRequest] = {}
         self.efficiency: dict[int, float] = {}
@@ -182,7 +182,7 @@ class MachineState:
         """Name runs, and what is new at this instant, where compiled passes have changed them."""
         if not self.is_stale:
             return
-        self.is_stale, tables, run = False, self.tables, self.tables.run[0]
+        self.is_stale, tables, run = False, self.tables, self.tables.scalars[0]
         known = self.running | {one.job: one for one in self.ended}
         started = run["started"].item()
         for job in tables.start_order[self._named : started].tolist():
@@ -204,11 +204,11 @@ class MachineState:
     @property
     def free(self) -> int:
         """How many processors are idle."""
-        return int(self.tables.run["free"].item())
+        return int(self.tables.scalars["free"].item())
 
     def idle(self) -> Ranges:
         """Return the free processors."""
-        return tuple(self.tables.free_ranges[: self.tables.run["free_ranges"].item()].tolist())
+        return tuple(self.tables.free_ranges[: self.tables.scalars["free_ranges"].item()].tolist())
 
     def allocate(self, job: int, processors: int, nodes: Ranges | None = None) -> Ranges:
         """Give a job these, or the lowest-numbered free processors, of which there are enough.
@@ -238,10 +238,10 @@ class MachineState:
         """Note that a job holds these processors, which are not free."""
         tables = self.tables
         _make_room(tables, len(nodes))
-        first = tables.run["ranges"].item()
+        first = tables.scalars["ranges"].item()
         last = first + len(nodes)
         ranges_of(tables)[first:last] = list(nodes)
-        tables.run["ranges"] = last
+        tables.scalars["ranges"] = last
         tables.processors[job] = count_processors(nodes)
         tables.first_range[job], tables.last_range[job] = first, last
 
@@ -256,13 +256,13 @@ class MachineState:
         for low, high in nodes:
             if not _allocate_named(self.tables, low, high):
                 raise PolicyError(f"processors {low}-{high} are not all free")
-        self.tables.run["free"] -= count_processors(nodes)
+        self.tables.scalars["free"] -= count_processors(nodes)
 
     def release(self, nodes: Ranges) -> None:
         """Take back processors that were allocated."""
         for low, high in nodes:
             _release(self.tables, low, high)
-        self.tables.run["free"] += count_processors(nodes)
+        self.tables.scalars["free"] += count_processors(nodes)
 
     def _held(self, job: int) -> Ranges:
         tables = self.tables
@@ -274,7 +274,7 @@ class MachineState:
     @property
     def believed_ends(self) -> BelievedEnds:
         """Who holds processors until when; it changes as the engine goes on."""
-        tables, number = self.tables, self.tables.run["holders"].item()
+        tables, number = self.tables, self.tables.scalars["holders"].item()
         jobs, held = tables.holder_job[:number], tables.holder_processors[:number]
         return BelievedEnds(tables.holder_end[:number], jobs, held)
 

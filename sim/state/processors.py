@@ -8,7 +8,7 @@ import numpy as np
 
 from predictors.base import IntArray
 from sim.state.records import Ranges
-from sim.state.run_state import State, ranges_of
+from sim.state.run_state import RunState, ranges_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,9 +127,9 @@ class NodeSets(Sequence[Ranges]):
         return compute.binary_join(sets, ",")
 
 
-def held_ranges(state: State, first: IntArray) -> NodeSets:
+def held_ranges(state: RunState, first: IntArray) -> NodeSets:
     """Return all that stands in the table of ranges, as sets that begin at these places."""
-    ranges = ranges_of(state)[: state.run["ranges"].item()]
+    ranges = ranges_of(state)[: state.scalars["ranges"].item()]
     kind = np.min_scalar_type(ranges["high"].max(initial=0))
     bounds = np.append(first, ranges.size).astype(np.min_scalar_type(-ranges.size - 1))
     return NodeSets(ranges["low"].astype(kind), ranges["high"].astype(kind), bounds)

@@ -76,7 +76,7 @@ def structure(
     return made
 
 
-RUN = record(
+SCALARS = record(
     now=float,
     free=int,
     free_ranges=int,
@@ -121,14 +121,14 @@ OF_HOLDERS = (
 GROWING = "ranges", "wakes"
 
 
-class State(structref.StructRefProxy):
+class RunState(structref.StructRefProxy):
     """All that may be known of a run, by name.
 
     Python reads `ranges`, which grows, by `ranges_of`.
 
     Attributes
     ----------
-    run : numpy.ndarray of RUN, shape (1,)
+    scalars : numpy.ndarray of SCALARS, shape (1,)
     belief, start_time, believed_end : numpy.ndarray of float, shape (n,), seconds
         Of each job: its believed runtime, when it started, and when it is believed to end.
     processors, choice : numpy.ndarray of int, shape (n,)
@@ -153,7 +153,7 @@ class State(structref.StructRefProxy):
         When there shall be a pass whatever happens; it grows.
     """
 
-    run: NDArray[Any]
+    scalars: NDArray[Any]
     belief: FloatArray
     start_time: FloatArray
     believed_end: FloatArray
@@ -175,18 +175,18 @@ class State(structref.StructRefProxy):
     wakes: FloatArray
 
 
-StateType = struct_type(State)
-FIELDS = kinds_in(State) | {"run": RUN, "free_ranges": RANGE, "ranges": RANGE}
+RunStateType = struct_type(RunState)
+FIELDS = kinds_in(RunState) | {"scalars": SCALARS, "free_ranges": RANGE, "ranges": RANGE}
 """The fields of a state, and what is in each."""
 
 
 @compiled
-def ranges_of(state: State) -> NDArray[Any]:
+def ranges_of(state: RunState) -> NDArray[Any]:
     """Return the table of all ranges as it is now."""
     return state.ranges
 
 
-def idle_state(processors: int, jobs: int, holders: int) -> State:
+def idle_state(processors: int, jobs: int, holders: int) -> RunState:
     """Return the state of an idle machine.
 
     Parameters
@@ -196,13 +196,13 @@ def idle_state(processors: int, jobs: int, holders: int) -> State:
     holders : int
         How many runs, and failed nodes, there may be at once.
     """
-    sizes = {"run": 1, "free_ranges": processors // 2 + 2}
+    sizes = {"scalars": 1, "free_ranges": processors // 2 + 2}
     sizes |= dict.fromkeys(OF_HOLDERS, holders) | dict.fromkeys(GROWING, 64)
     tables = {name: np.zeros(sizes.get(name, jobs), kind) for name, kind in FIELDS.items()}
-    run = tables["run"]
+    run = tables["scalars"]
     run["free"], run["free_ranges"], run["passes_per_return"] = processors, 1, 1
     tables["free_ranges"]["high"][0] = processors - 1
-    return cast(State, structure(maker(State), tables, grows=GROWING))
+    return cast(RunState, structure(maker(RunState), tables, grows=GROWING))
 
 
 @compiled
@@ -246,9 +246,9 @@ def rank_in(values: NDArray[Any], wanted: float, behind: bool = False) -> int:
 
 
 @compiled
-def holder_place(state: State, end: float, job: int) -> int:
+def holder_place(state: RunState, end: float, job: int) -> int:
     """Return where a holder with this believed end stands, or would stand."""
-    last = state.run[0].holders
+    last = state.scalars[0].holders
     ends, jobs = state.holder_end[:last], state.holder_job
     place = rank_in(ends, end)
     while place < last and ends[place] == end and jobs[place] < job:
@@ -257,9 +257,9 @@ def holder_place(state: State, end: float, job: int) -> int:
 
 
 @compiled(inline="always")
-def push_holder(state: State, end: float, job: int, processors: int) -> None:
+def push_holder(state: RunState, end: float, job: int, processors: int) -> None:
     """Note that processors are believed to be held until then."""
-    run, place = state.run[0], holder_place(state, end, job)
+    run, place = state.scalars[0], holder_place(state, end, job)
     last = run.holders
     run.holders += 1
     _move_holder(state, last, place)
@@ -267,14 +267,14 @@ def push_holder(state: State, end: float, job: int, processors: int) -> None:
 
 
 @compiled(inline="always")
-def pop_holder(state: State, end: float, job: int) -> None:
+def pop_holder(state: RunState, end: float, job: int) -> None:
     """Take out a holder with this believed end."""
-    state.run[0].holders -= 1
-    _move_holder(state, holder_place(state, end, job), state.run[0].holders)
+    state.scalars[0].holders -= 1
+    _move_holder(state, holder_place(state, end, job), state.scalars[0].holders)
 
 
 @compiled
-def believe_end(state: State, job: int, end: float) -> None:
+def believe_end(state: RunState, job: int, end: float) -> None:
     """Believe that a running job, with the processors it holds, ends then."""
     before = holder_place(state, state.believed_end[job], job)
     after = holder_place(state, end, job)
@@ -295,7 +295,7 @@ def snapped(believed: float, end: float, now: float) -> float:
 
 
 @compiled
-def _move_holder(state: State, before: int, after: int) -> None:
+def _move_holder(state: RunState, before: int, after: int) -> None:
     """Close the gap at one place of the table of holders, and open one at another."""
     first, last, by = (before + 1, after + 1, -1) if after > before else (after, before, 1)
     shift(state.holder_end, first, last, by)
@@ -304,7 +304,7 @@ def _move_holder(state: State, before: int, after: int) -> None:
 
 
 @compiled
-def _write_holder(state: State, place: int, end: float, job: int, processors: int) -> None:
+def _write_holder(state: RunState, place: int, end: float, job: int, processors: int) -> None:
     state.holder_end[place], state.holder_job[place] = end, job
     state.holder_processors[place] = processors
 
@@ -313,24 +313,24 @@ def _write_holder(state: State, place: int, end: float, job: int, processors: in
 
 
 @compiled
-def make_room(state: State, more: int) -> None:
+def make_room(state: RunState, more: int) -> None:
     """Let the table of all ranges grow, if so many more might not find room."""
-    wanted = state.run[0].ranges + more
+    wanted = state.scalars[0].ranges + more
     if wanted > state.ranges.size:
         state.ranges = longer(state.ranges, 2 * wanted)
 
 
 @compiled
-def allocate(state: State, job: int) -> None:
+def allocate(state: RunState, job: int) -> None:
     """Give a job the lowest-numbered free processors, as many as it will hold; there are enough."""
-    make_room(state, state.run[0].free_ranges)
+    make_room(state, state.scalars[0].free_ranges)
     _allocate_more(state, job, 0, 0, state.processors[job])
 
 
 @compiled(inline="always")
-def _allocate_more(state: State, job: int, first: int, last: int, more: int) -> None:
+def _allocate_more(state: RunState, job: int, first: int, last: int, more: int) -> None:
     """Give a job the lowest-numbered free processors besides its ranges from first to last."""
-    run = state.run[0]
+    run = state.scalars[0]
     free, ranges = state.free_ranges, state.ranges
     begin, end, whole = run.ranges, run.ranges, 0
     run.free -= more
@@ -355,9 +355,9 @@ def _allocate_more(state: State, job: int, first: int, last: int, more: int) -> 
 
 
 @compiled
-def release(state: State, low: int, high: int) -> None:
+def release(state: RunState, low: int, high: int) -> None:
     """Take back processors from low to high; whoever calls counts them as free."""
-    free, run = state.free_ranges, state.run[0]
+    free, run = state.free_ranges, state.scalars[0]
     first = last = rank_in(free["low"][: run.free_ranges], low)  # of those joined with these
     if first > 0 and free[first - 1].high == low - 1:
         first -= 1
@@ -372,12 +372,12 @@ def release(state: State, low: int, high: int) -> None:
 
 
 @compiled(forceinline=True)
-def reallocate(state: State, job: int, count: int) -> None:
+def reallocate(state: RunState, job: int, count: int) -> None:
     """Give a run the lowest-numbered free processors besides, or keep its lowest-numbered.
 
     Whoever calls makes room for so many ranges.
     """
-    run = state.run[0]
+    run = state.scalars[0]
     first, last, more = state.first_range[job], state.last_range[job], count - state.processors[job]
     state.processors[job] = count
     if more > 0:
@@ -400,9 +400,9 @@ def reallocate(state: State, job: int, count: int) -> None:
 
 
 @compiled
-def allocate_named(state: State, low: int, high: int) -> bool:
+def allocate_named(state: RunState, low: int, high: int) -> bool:
     """Take processors from low to high; say whether all were free, else nothing is taken."""
-    free, run = state.free_ranges, state.run[0]
+    free, run = state.free_ranges, state.scalars[0]
     place = rank_in(free["low"][: run.free_ranges], low + 1) - 1
     if place < 0 or high > free[place].high or low > high:
         return False

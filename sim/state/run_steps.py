@@ -15,7 +15,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.state import run_state
 from sim.state.availability import BelievedEnds
-from sim.state.run_state import State, longer, rank_in
+from sim.state.run_state import RunState, longer, rank_in
 from workloads.base import Tabled
 
 FIRST_EXPIRY = 1 << 62
@@ -152,13 +152,13 @@ def sift_up(calendar: Calendar, here: int) -> None:
 
 
 @compiled(forceinline=True)
-def write_event(state: State, calendar: Calendar, place: int, job: int) -> None:
+def write_event(state: RunState, calendar: Calendar, place: int, job: int) -> None:
     """Write what happens next to a running job into a place of the heap.
 
     Ends at one instant are taken in by the order in which they were planned, expiries by
     that in which they were foreseen.
     """
-    end, believed, run = calendar.end_time[job], state.believed_end[job], state.run[0]
+    end, believed, run = calendar.end_time[job], state.believed_end[job], state.scalars[0]
     turn = FIRST_EXPIRY + run.sequence if end > believed else state.end_sequence[job]
     calendar.event_time[place] = min(end, believed)
     calendar.event_sequence[place], calendar.event_job[place] = turn, job
@@ -166,9 +166,9 @@ def write_event(state: State, calendar: Calendar, place: int, job: int) -> None:
 
 
 @compiled(inline="always")
-def holders_in(state: State) -> BelievedEnds:
+def holders_in(state: RunState) -> BelievedEnds:
     """Return who holds processors, and until when by belief."""
-    number = state.run[0].holders
+    number = state.scalars[0].holders
     return BelievedEnds(
         state.holder_end[:number], state.holder_job[:number], state.holder_processors[:number]
     )
@@ -178,9 +178,9 @@ def holders_in(state: State) -> BelievedEnds:
 
 
 @compiled
-def ask_to_wake(state: State, instant: float) -> None:
+def ask_to_wake(state: RunState, instant: float) -> None:
     """See to it that there is a pass then; infinity asks for none."""
-    run = state.run[0]
+    run = state.scalars[0]
     if instant == np.inf:
         return
     if run.wakes == state.wakes.size:
@@ -192,9 +192,9 @@ def ask_to_wake(state: State, instant: float) -> None:
 
 
 @compiled
-def withdraw_wake(state: State, instant: float) -> None:
+def withdraw_wake(state: RunState, instant: float) -> None:
     """Forget that there shall be a pass then, once, if somebody asked for it."""
-    run, wakes = state.run[0], state.wakes
+    run, wakes = state.scalars[0], state.wakes
     place = rank_in(wakes[: run.wakes], instant)
     if place < run.wakes and wakes[place] == instant:
         run_state.shift(wakes, place + 1, run.wakes, -1)
@@ -202,15 +202,15 @@ def withdraw_wake(state: State, instant: float) -> None:
 
 
 @compiled
-def hand_over_wakes(origin: State, to: State) -> None:
+def hand_over_wakes(origin: RunState, to: RunState) -> None:
     """Let a state have all instants for which another was asked for a pass."""
-    to.wakes, to.run[0].wakes = origin.wakes, origin.run[0].wakes
+    to.wakes, to.scalars[0].wakes = origin.wakes, origin.scalars[0].wakes
 
 
 @compiled(inline="always")
-def _wake(state: State, now: float) -> int:
+def _wake(state: RunState, now: float) -> int:
     """Forget who asked for this instant, and count them."""
-    run, wakes, past = state.run[0], state.wakes, 0
+    run, wakes, past = state.scalars[0], state.wakes, 0
     while past < run.wakes and wakes[past] == now:
         past += 1
     run_state.shift(wakes, past, run.wakes, -past)
@@ -225,20 +225,20 @@ LEAST_CORRECTION = 0.5
 
 
 @compiled(inline="always")
-def _happened(state: State, events: int) -> None:
+def _happened(state: RunState, events: int) -> None:
     """Count what happened; there is a pass if anything did."""
-    state.run[0].events += events
+    state.scalars[0].events += events
     if events > 0:
-        state.run[0].pass_due = 1
+        state.scalars[0].pass_due = 1
 
 
 @compiled
-def give_count(state: State, job: int, processors: int, belief: float, choice: int) -> None:
+def give_count(state: RunState, job: int, processors: int, belief: float, choice: int) -> None:
     """Let a job have a count that it was offered.
 
     Parameters
     ----------
-    state : State
+    state : RunState
     job, processors : int
     belief : float
         Its runtime there, seconds.
@@ -249,9 +249,9 @@ def give_count(state: State, job: int, processors: int, belief: float, choice: i
 
 
 @compiled(inline="always")
-def start(state: State, job: int) -> None:
+def start(state: RunState, job: int) -> None:
     """Start a waiting job on the processors that it wants; the loop plans its end."""
-    run = state.run[0]
+    run = state.scalars[0]
     run_state.allocate(state, job)
     _hold(state, job, run.now + state.belief[job])
     state.start_order[run.started] = job
@@ -259,34 +259,34 @@ def start(state: State, job: int) -> None:
 
 
 @compiled(inline="always")
-def _hold(state: State, job: int, believed_end: float) -> None:
+def _hold(state: RunState, job: int, believed_end: float) -> None:
     """Let a job hold the processors that it has from now on."""
-    state.start_time[job], state.believed_end[job] = state.run[0].now, believed_end
+    state.start_time[job], state.believed_end[job] = state.scalars[0].now, believed_end
     run_state.push_holder(state, believed_end, job, state.processors[job])
     _number_end(state, job)
 
 
 @compiled(inline="always")
-def _number_end(state: State, job: int) -> None:
+def _number_end(state: RunState, job: int) -> None:
     """Let a job end after those whose ends, at the same instant, were decided before."""
-    state.end_sequence[job] = state.run[0].sequence
-    state.run[0].sequence += 1
+    state.end_sequence[job] = state.scalars[0].sequence
+    state.scalars[0].sequence += 1
 
 
 @compiled
-def resize(state: State, job: int, processors: int, seconds: float) -> None:
+def resize(state: RunState, job: int, processors: int, seconds: float) -> None:
     """Let a run go on with other processors; the loop plans its end.
 
     Whoever calls makes room for so many ranges.
 
     Parameters
     ----------
-    state : State
+    state : RunState
     job, processors : int
     seconds : float
         That it is believed to go on.
     """
-    run = state.run[0]
+    run = state.scalars[0]
     run_state.reallocate(state, job, processors)
     run_state.believe_end(state, job, run.now + seconds)
     _number_end(state, job)
@@ -295,12 +295,12 @@ def resize(state: State, job: int, processors: int, seconds: float) -> None:
 
 
 @compiled(inline="always")
-def plan_ends(state: State, calendar: Calendar) -> None:
+def plan_ends(state: RunState, calendar: Calendar) -> None:
     """Plan the ends of those who go on with other processors, or started and have none yet.
 
     What they really take on the counts that they chose was put down with what they were offered.
     """
-    run, now = state.run[0], state.run[0].now
+    run, now = state.scalars[0], state.scalars[0].now
     for job in state.resized_jobs[: run.resized]:
         _move_end(state, calendar, job)
     for place in range(run.ends_planned, run.started):
@@ -324,18 +324,18 @@ def plan_ends(state: State, calendar: Calendar) -> None:
 
 
 @compiled(inline="always")
-def _begin_work(state: State, calendar: Calendar, job: int) -> None:
+def _begin_work(state: RunState, calendar: Calendar, job: int) -> None:
     """Let a run go on from now with the processors that it holds."""
-    calendar.since[job] = state.run[0].now
+    calendar.since[job] = state.scalars[0].now
     if calendar.by_count.row[job] >= 0:
         held = state.processors[job]
         calendar.runtime[job] = runtime_on(calendar.by_count, job, held)
 
 
 @compiled(inline="always")
-def _move_end(state: State, calendar: Calendar, job: int) -> None:
+def _move_end(state: RunState, calendar: Calendar, job: int) -> None:
     """Let a run that goes on with other processors end when the rest is done on them."""
-    now, since = state.run[0].now, calendar.since[job]
+    now, since = state.scalars[0].now, calendar.since[job]
     if now > since:
         calendar.done[job] += (now - since) / calendar.runtime[job]
     _begin_work(state, calendar, job)
@@ -345,9 +345,9 @@ def _move_end(state: State, calendar: Calendar, job: int) -> None:
 
 
 @compiled(inline="always")
-def _plan_run(state: State, calendar: Calendar, job: int, end: float) -> None:
+def _plan_run(state: RunState, calendar: Calendar, job: int, end: float) -> None:
     """Plan what happens to a run that begins."""
-    run = state.run[0]
+    run = state.scalars[0]
     running = run.running
     calendar.end_time[job] = end
     write_event(state, calendar, running, job)
@@ -356,16 +356,16 @@ def _plan_run(state: State, calendar: Calendar, job: int, end: float) -> None:
 
 
 @compiled
-def begin_run(state: State, calendar: Calendar, job: int, end: float, believed_end: float) -> None:
+def begin_run(state: RunState, calendar: Calendar, job: int, end: float, believed: float) -> None:
     """Let a job run that has its processors, and plan what happens to it."""
-    _hold(state, job, believed_end)
+    _hold(state, job, believed)
     _plan_run(state, calendar, job, end)
 
 
 @compiled(inline="always")
-def vacate_at(state: State, calendar: Calendar, job: int, place: int) -> None:
+def vacate_at(state: RunState, calendar: Calendar, job: int, place: int) -> None:
     """Take a job off the machine that stands at this place of the heap."""
-    run, ranges = state.run[0], state.ranges
+    run, ranges = state.scalars[0], state.ranges
     for k in range(state.first_range[job], state.last_range[job]):
         run_state.release(state, ranges[k].low, ranges[k].high)
     run.free += state.processors[job]
@@ -378,17 +378,17 @@ def vacate_at(state: State, calendar: Calendar, job: int, place: int) -> None:
 
 
 @compiled(forceinline=True)
-def sift(state: State, calendar: Calendar, place: int) -> None:
+def sift(state: RunState, calendar: Calendar, place: int) -> None:
     """Move an entry of the heap to where it belongs."""
     sift_up(calendar, place)
-    sift_down(calendar, place, state.run[0].running)
+    sift_down(calendar, place, state.scalars[0].running)
 
 
 @compiled(inline="always")
-def process_ends(state: State, calendar: Calendar, now: float) -> int:
+def process_ends(state: RunState, calendar: Calendar, now: float) -> int:
     """Take off whose runs end then, note who it was, and count them."""
     time, turn = calendar.event_time, calendar.event_sequence
-    run, number = state.run[0], 0
+    run, number = state.scalars[0], 0
     while run.running > 0 and time[0] == now and turn[0] < FIRST_EXPIRY:
         job = state.ended_jobs[number] = calendar.event_job[0]
         number += 1
@@ -400,11 +400,11 @@ def process_ends(state: State, calendar: Calendar, now: float) -> int:
 
 
 @compiled
-def _corrected(state: State, calendar: Calendar, job: int, total: float) -> float:
+def _corrected(state: RunState, calendar: Calendar, job: int, total: float) -> float:
     """Return what is believed of a job in all that has outlived its believed total."""
     request, corrections = float(calendar.requested_time[job]), calendar.corrections
     if corrections.size == 0 or total > request - LEAST_CORRECTION:
-        since = state.run[0].now - state.start_time[job]
+        since = state.scalars[0].now - state.start_time[job]
         return float(max(2.0 * total, since + 1.0))
     for correction in corrections:
         longer = float(state.belief[job] + correction)
@@ -414,20 +414,20 @@ def _corrected(state: State, calendar: Calendar, job: int, total: float) -> floa
 
 
 @compiled(inline="always")
-def _expire(state: State, calendar: Calendar, job: int) -> None:
+def _expire(state: RunState, calendar: Calendar, job: int) -> None:
     """Let the believed total grow of the job at the top of the heap, which has outlived it."""
     start_time, believed = state.start_time[job], state.believed_end[job]
     run_state.believe_end(
         state, job, start_time + _corrected(state, calendar, job, believed - start_time)
     )
     write_event(state, calendar, 0, job)
-    sift_down(calendar, 0, state.run[0].running)
+    sift_down(calendar, 0, state.scalars[0].running)
 
 
 @compiled(inline="always")
-def next_event_time(state: State, calendar: Calendar) -> float:
+def next_event_time(state: RunState, calendar: Calendar) -> float:
     """Return when something happens next, in seconds; infinity if nothing does."""
-    run, following = state.run[0], np.inf
+    run, following = state.scalars[0], np.inf
     if run.running > 0:
         following = calendar.event_time[0]
     if run.arrived < calendar.submit_time.size:
@@ -438,9 +438,9 @@ def next_event_time(state: State, calendar: Calendar) -> float:
 
 
 @compiled(forceinline=True)
-def process_instant(state: State, calendar: Calendar, now: float) -> None:
+def process_instant(state: RunState, calendar: Calendar, now: float) -> None:
     """Process ends, expiries, arrivals and wake-ups of an instant."""
-    run, expired = state.run[0], 0
+    run, expired = state.scalars[0], 0
     run.now = now
     process_ends(state, calendar, now)
     while run.running > 0 and calendar.event_time[0] == now:  # who ended is no longer there
@@ -469,14 +469,14 @@ def _event_place(calendar: Calendar, job: int) -> int:
 
 
 @compiled
-def _plan_anew(state: State, calendar: Calendar, job: int) -> None:
+def _plan_anew(state: RunState, calendar: Calendar, job: int) -> None:
     place = _event_place(calendar, job)
     write_event(state, calendar, place, job)
     sift(state, calendar, place)
 
 
 @compiled
-def set_true_end(state: State, calendar: Calendar, job: int, end: float) -> None:
+def set_true_end(state: RunState, calendar: Calendar, job: int, end: float) -> None:
     """Let a running job end at another time."""
     calendar.end_time[job] = end
     _number_end(state, job)
@@ -484,13 +484,13 @@ def set_true_end(state: State, calendar: Calendar, job: int, end: float) -> None
 
 
 @compiled
-def move_believed_end(state: State, calendar: Calendar, job: int, end: float) -> None:
+def move_believed_end(state: RunState, calendar: Calendar, job: int, end: float) -> None:
     """Believe that a running job ends at another time."""
     run_state.believe_end(state, job, end)
     _plan_anew(state, calendar, job)
 
 
 @compiled
-def vacate(state: State, calendar: Calendar, job: int) -> None:
+def vacate(state: RunState, calendar: Calendar, job: int) -> None:
     """Take a job off the machine before its end."""
     vacate_at(state, calendar, job, _event_place(calendar, job))

@@ -31,7 +31,7 @@ from sim.state.availability import BelievedEnds
 from sim.state.decisions import Preferences
 from sim.state.machine_state import MachineState, Run, RunRequest
 from sim.state.records import Ranges
-from sim.state.run_state import State
+from sim.state.run_state import RunState
 
 if TYPE_CHECKING:
     from sim.background.load_forecast import LoadForecast
@@ -295,12 +295,12 @@ class SeenMachine(ReadOnly):
         """Return the free processors."""
         return self._state.idle()
 
-    def health(self, job: int, after: float) -> FloatArray:
+    def cycle_time_ratios(self, job: int, after: float) -> FloatArray:
         """Return measured over benchmarked times of a running job's cycles since an instant.
 
         Empty where nothing is measured of it.
         """
-        told = (self._state.health or {}).get(job, [])
+        told = (self._state.cycle_time_ratios or {}).get(job, [])
         return np.concatenate([np.empty(0), *(ratios for time, ratios in told if time > after)])
 
 
@@ -553,7 +553,7 @@ class View(ReadOnly):
         return self._state.believed_ends
 
     @property
-    def _tables(self) -> State:
+    def _tables(self) -> RunState:
         """The state for rules of this program, where they ask who holds processors."""
         return self._state.tables
 

@@ -124,7 +124,12 @@ EDITS = {
 """A wrong variant of the rule of each preset, below sim/policies."""
 PASS, BELIEFS = "passes/malleable.py", "reallocation/beliefs.py"
 SHARING = {
-    "lent ends": ("equi", BELIEFS, "return since + pause", "return since + 1e4 + pause"),
+    "lent ends": (
+        "equi",
+        BELIEFS,
+        "return since + change_cost",
+        "return since + 1e4 + change_cost",
+    ),
     "room": ("pdpa", PASS, "max(largest[k], held[k], least[k])", "least[k]"),
     "deferred": ("hesrpt", PASS, "got = shares > 0", "got = shares >= 0"),
     "order of steps": ("hesrpt", PASS, "= ~got[running.size :]", "= got[running.size :]"),

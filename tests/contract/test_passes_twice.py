@@ -51,7 +51,7 @@ def copied_queue(queue, memo):
 
 
 STRUCTURES = {
-    run_state.State: run_state.GROWING,
+    run_state.RunState: run_state.GROWING,
     memory.RuleMemory: memory.GROWING,
     Queue: tuple(Queue.__annotations__)[1:],
 }

@@ -132,7 +132,10 @@ def test_compiled_code_of_a_package_is_its_own_and_never_old(tmp_path):
     few = starts("few", own)
     fcfs, easy = (starts(name, tmp_path) for name in ("fcfs", "easy"))  # where nobody has mylab
     assert few not in (fcfs, easy)
-    rules, limit = own / "mylab" / "rules.py", "queue.at[0].waiting - number <= memory.own[0, 0]"
+    rules, limit = (
+        own / "mylab" / "rules.py",
+        "queue.at[0].waiting - number <= memory.plugin_data[0, 0]",
+    )
     (own / "mylab" / "near.py").write_text(NEAR.format(more=0))
     text = rules.read_text().replace(limit, f"within({limit.replace(' <= ', ', ')})")
     rules.write_text(text.replace("\n@compiled", "from mylab.near import within\n\n@compiled", 1))
@@ -149,7 +152,9 @@ class Kept(NamedTuple):
 
 @pytest.mark.fast
 def test_a_plan_of_a_type_that_others_cannot_import_is_refused():
-    with pytest.raises(PolicyError, match=r"is of type .*\.Kept; keep its data in RuleMemory\.own"):
+    with pytest.raises(
+        PolicyError, match=r"is of type .*\.Kept; keep its data in RuleMemory\.plugin_data"
+    ):
         bind(idle_state(4, 1, 4), Kept(0))
 
 

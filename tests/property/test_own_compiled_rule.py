@@ -23,9 +23,9 @@ USERS = 3
 @compiled
 def decide(state, memory):
     """Find who starts by EASY, but nobody behind a head of the user that `own` names."""
-    run, queue, kept = state.run[0], memory.queue, memory.backfilling
+    run, queue, kept = state.scalars[0], memory.queue, memory.backfilling
     number, free, is_blocked = easy.find_heads(queue, run.free, kept)
-    if is_blocked and memory.user[queue.job[queue.at[0].first]] != memory.own[0, 0]:
+    if is_blocked and memory.user[queue.job[queue.at[0].first]] != memory.plugin_data[0, 0]:
         number = easy.find_backfills(queue, holders_in(state), free, run.now, kept)
     return int(number)
 

@@ -79,7 +79,7 @@ def test_repair_lowers_times_and_raises_none(times):
     )  # of equals the first
     assert reading.counts.tolist() == list(range(1, last + 1))
     assert reading.runtimes.tolist() == np.minimum.accumulate(times)[:last].tolist()
-    assert reading.serial == times[0]
+    assert reading.serial_time == times[0]
 
 
 def superlinear(n):

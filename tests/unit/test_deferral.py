@@ -72,6 +72,6 @@ def test_those_kept_back_count_among_the_jobs_that_are_there() -> None:
     assert scheduler.deferred == [0]
     beliefs.view._state.arrived = []
     members_of(beliefs, [0, 1, 3])
-    beliefs.view._state.tables.run["free"] = 0
+    beliefs.view._state.tables.scalars["free"] = 0
     assert scheduler.decide() == []
     assert scheduler.deferred == [0]

@@ -48,7 +48,7 @@ class Tampering(Watcher):
         self._spoil, self._when = spoil, when
 
     def passed(self, engine):
-        if engine.view._tables.run["now"] == self._when:
+        if engine.view._tables.scalars["now"] == self._when:
             self._spoil(engine, engine.view._tables)
 
     def finished(self, engine):
@@ -250,7 +250,7 @@ def test_a_checked_run_returns_to_python_after_each_pass(way):
         needs_passes = True
 
         def passed(self, engine):
-            seen.append(float(engine.view._tables.run["now"].item()))
+            seen.append(float(engine.view._tables.scalars["now"].item()))
 
     records = replay(HEAD, 4, rigid("easy"), watchers=(Passes(),))
     assert seen == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 9.0, 14.0, 34.0]

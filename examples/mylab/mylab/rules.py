@@ -8,16 +8,16 @@ from sim.policies.backfill import easy
 from sim.policies.base import Allocation
 from sim.policies.order import Order
 from sim.policies.passes.memory import RuleMemory
-from sim.state.run_state import State
+from sim.state.run_state import RunState
 from sim.state.run_steps import holders_in
 
 
 @compiled
-def decide(state: State, memory: RuleMemory) -> int:
+def decide(state: RunState, memory: RuleMemory) -> int:
     """Put the places of those who start into ``queue.found``; return how many they are."""
-    run, queue, kept = state.run[0], memory.queue, memory.backfilling
+    run, queue, kept = state.scalars[0], memory.queue, memory.backfilling
     number, free, is_blocked = easy.find_heads(queue, run.free, kept)
-    if is_blocked and queue.at[0].waiting - number <= memory.own[0, 0]:
+    if is_blocked and queue.at[0].waiting - number <= memory.plugin_data[0, 0]:
         number = easy.find_backfills(queue, holders_in(state), free, run.now, kept)
     return int(number)
 

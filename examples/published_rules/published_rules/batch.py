@@ -121,9 +121,9 @@ class BatchScheduler(OpenQueueScheduler):
 
     def _two_shelves(self, places: IntArray) -> list[Slot] | None:
         """Plan the jobs at places on two shelves, with raised times; None if there is no plan."""
-        serial = self.memory.open.serial[self.queue.job[places]].tolist()
+        serial_time = self.memory.molding.serial_time[self.queue.job[places]].tolist()
         readings = [
-            JobCurve(*self.allowed(k), s) for k, s in zip(places.tolist(), serial, strict=True)
+            JobCurve(*self.allowed(k), s) for k, s in zip(places.tolist(), serial_time, strict=True)
         ]
         curves = [Curve(*raised(reading)[:2]) for reading in readings]
         counts = np.concatenate([curve.counts for curve in curves])

@@ -148,7 +148,7 @@ class NodeHealthScheduler(AroundScheduler):
                 patient = self._patients[job] = _Patient(run, self._rule)
             if view.now < patient.seen + self._rule.check_every:
                 continue
-            ratios = view.machine.health(job, patient.seen)
+            ratios = view.machine.cycle_time_ratios(job, patient.seen)
             patient.seen = view.now
             if patient.check(ratios):
                 slowed.append(run)

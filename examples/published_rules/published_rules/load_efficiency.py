@@ -26,9 +26,9 @@ def aim_at_efficiency(memory: RuleMemory, efficiency: float, tolerance: float) -
     """
     queue, at, counts = memory.queue, memory.queue.at[0], memory.menu_counts
     for k in range(at.first, at.last):
-        own, serial = memory.menu_spans[queue.job[k]], memory.open.serial[queue.job[k]]
+        own, serial_time = memory.menu_spans[queue.job[k]], memory.molding.serial_time[queue.job[k]]
         begin, end = own.begin, own.begin + own.number
-        pick = last_efficient(counts, memory.menu_runtimes, begin, end, serial, efficiency)
+        pick = last_efficient(counts, memory.menu_runtimes, begin, end, serial_time, efficiency)
         own.low, own.high = around(counts, begin, end, float(counts[pick]), tolerance)
     return int(at.last)
 

@@ -23,31 +23,31 @@ def knee(counts: IntArray, runtimes: FloatArray) -> int:
 
 
 @compiled
-def average(counts: IntArray, runtimes: FloatArray, serial: float) -> int:
+def average(counts: IntArray, runtimes: FloatArray, serial_time: float) -> int:
     """Return the place of the largest count up to A, the largest speedup, rounded.
 
     Of the first count where all are above A.
     """
-    wanted = np.floor(serial / runtimes[first_least(runtimes)] * (1 + TIE) + 0.5)
+    wanted = np.floor(serial_time / runtimes[first_least(runtimes)] * (1 + TIE) + 0.5)
     return last_up_to(counts, 0, counts.size, wanted)
 
 
 @compiled
 def last_efficient(
-    counts: IntArray, runtimes: FloatArray, begin: int, end: int, serial: float, efficiency: float
+    counts: IntArray, runtimes: FloatArray, begin: int, end: int, serial_time: float, least: float
 ) -> int:
     """Return the last place from `begin` to before `end` that is efficient enough, else `begin`.
 
     Parameters
     ----------
     counts, runtimes : numpy.ndarray
-    serial : float
+    serial_time : float
         T(1), seconds.
-    efficiency : float
-        Least T(1) / (n·T(n)).
+    least : float
+        Of T(1) / (n·T(n)).
     """
     place = end - 1
-    while place > begin and is_less(serial, efficiency * (counts[place] * runtimes[place])):
+    while place > begin and is_less(serial_time, least * (counts[place] * runtimes[place])):
         place -= 1
     return place
 
@@ -61,8 +61,8 @@ def efficient(reading: JobCurve, efficiency: float) -> int:
     efficiency : float
         Least T(1) / (n·T(n)).
     """
-    counts, runtimes, serial = reading
-    return int(last_efficient(counts, runtimes, 0, counts.size, serial, efficiency))
+    counts, runtimes, serial_time = reading
+    return int(last_efficient(counts, runtimes, 0, counts.size, serial_time, efficiency))
 
 
 class CurveRule:

@@ -10,9 +10,9 @@ from predictors.compiling import compiled
 from sim.errors import AT_LEAST_0, POSITIVE
 from sim.policies.advice import JobCurve, last_up_to
 from sim.policies.molding.base import Candidates, OpenCounts, may_start, mold_and_settle
-from sim.policies.passes.memory import OpenMemory, RuleMemory
+from sim.policies.passes.memory import MoldingMemory, RuleMemory
 from sim.policies.ties import TIE
-from sim.state.run_state import State
+from sim.state.run_state import RunState
 from sim.state.view import View
 
 
@@ -62,15 +62,15 @@ WEIGHT, LIMIT = range(2)
 
 
 @compiled
-def cut_at_shares(state: State, memory: RuleMemory) -> int:
+def cut_at_shares(state: RunState, memory: RuleMemory) -> int:
     """Allow each waiting job counts up to its share of the weights, rounded up.
 
     Of what is shared out, `scale`, in processors; in `shares` column `LIMIT` is written. A share
     that a job has stands, where shares are kept. Returns one past the last place that is
     considered.
     """
-    queue, at, rule, total = memory.queue, memory.queue.at[0], memory.open, 0.0
-    for job in state.holder_job[: state.run[0].holders if rule.counts_running else 0]:
+    queue, at, rule, total = memory.queue, memory.queue.at[0], memory.molding, 0.0
+    for job in state.holder_job[: state.scalars[0].holders if rule.counts_running else 0]:
         if job >= 0:
             total += rule.shares[job, WEIGHT]
     for k in range(at.first, at.last):
@@ -89,10 +89,10 @@ def cut_at_shares(state: State, memory: RuleMemory) -> int:
 
 
 @compiled
-def decide(state: State, memory: RuleMemory) -> int:
+def decide(state: RunState, memory: RuleMemory) -> int:
     """Find who starts, on counts up to its share of the work of all who wait."""
     is_due = may_start(state, memory)
-    last = cut_at_shares(state, memory) if is_due or memory.open.keeps_shares else 0
+    last = cut_at_shares(state, memory) if is_due or memory.molding.keeps_shares else 0
     return mold_and_settle(state, memory, last if is_due else 0)
 
 
@@ -102,7 +102,7 @@ class ShareLimit(Candidates):
     def __init__(self, view: View, rule: FairShare) -> None:
         self._shares: FloatArray = np.full((len(view.submit_time), 2), np.nan)
         self.looks_ahead = rule.when == "submit"
-        keeps = OpenMemory(
+        keeps = MoldingMemory(
             scale=float(rule.factor * view.processors),
             shares=self._shares,
             counts_running=rule.sum == "queued_and_running",
@@ -113,10 +113,10 @@ class ShareLimit(Candidates):
     def of(self, job: int) -> JobCurve:
         """Return the job's candidates, and remember what its share is reckoned by."""
         reading = super().of(job)
-        weight = reading.serial
+        weight = reading.serial_time
         if self.rule.efficiency > 0:
             pick = np.abs(reading.counts - self.view.requested_processors[job]).argmin()
-            used = reading.serial / float(reading.counts[pick] * reading.runtimes[pick])
+            used = reading.serial_time / float(reading.counts[pick] * reading.runtimes[pick])
             weight *= used**self.rule.efficiency
         self._shares[job, WEIGHT] = weight
         return reading

@@ -10,10 +10,10 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import AT_LEAST_1
 from sim.policies.molding.base import Candidates, OpenCounts, allow_all, may_start, mold_and_settle
-from sim.policies.passes.memory import OpenMemory, RuleMemory
+from sim.policies.passes.memory import MoldingMemory, RuleMemory
 from sim.policies.ties import is_less, is_less_on
 from sim.state.availability import FIRST, LAST, Profile, lay, reserve_earliest
-from sim.state.run_state import State, shift
+from sim.state.run_state import RunState, shift
 from sim.state.run_steps import holders_in
 from sim.state.view import View
 
@@ -77,18 +77,18 @@ def add_job(plan: Profile, before: Profile, processors: int, runtime: float) -> 
 
 @compiled
 def weigh_step(
-    counts: IntArray, runtimes: FloatArray, serial: float, pick: int, high: int, by_time: bool
+    counts: IntArray, runtimes: FloatArray, serial_time: float, pick: int, high: int, by_time: bool
 ) -> tuple[float, float]:
     """Return what a job loses by its next step, and of what: of its efficiency, or its time.
 
     Below 0 it gains; the loss is infinite where there is no next step.
     """
-    now = runtimes[pick] if by_time else serial / (counts[pick] * runtimes[pick])
+    now = runtimes[pick] if by_time else serial_time / (counts[pick] * runtimes[pick])
     if pick + 1 >= high:
         return np.inf, now
     if by_time:
         return runtimes[pick + 1] - now, now
-    return now - serial / (counts[pick + 1] * runtimes[pick + 1]), now
+    return now - serial_time / (counts[pick + 1] * runtimes[pick + 1]), now
 
 
 @compiled
@@ -166,7 +166,7 @@ def try_from(
 @compiled
 def iterate(
     profile: Profile, counts: IntArray, runtimes: FloatArray, spans: NDArray[Any],
-    serial: FloatArray, by_time: bool,
+    serial_time: FloatArray, by_time: bool,
 ) -> IntArray:  # fmt: skip
     """Grow counts step by step while the mean turnaround of a conservative plan falls.
 
@@ -178,7 +178,7 @@ def iterate(
         All candidates.
     spans : numpy.ndarray of SPAN, shape (n,)
         Of each job, in queue order.
-    serial : numpy.ndarray of float, shape (n,)
+    serial_time : numpy.ndarray of float, shape (n,)
         Believed T(1) of each job.
     by_time : bool
         Next is the job whose step gains most time, else the one whose step
@@ -199,7 +199,7 @@ def iterate(
     jobs = Planned(counts[pick], runtimes[pick], np.empty(pick.size))
     losses, scales = np.empty(pick.size), np.empty(pick.size)
     for i in range(pick.size):
-        weighed = weigh_step(counts, runtimes, serial[i], pick[i], high[i], by_time)
+        weighed = weigh_step(counts, runtimes, serial_time[i], pick[i], high[i], by_time)
         losses[i], scales[i] = weighed
     grown, total = 0, np.inf
     try_from(plans, half, 0, jobs, 0.0, total)
@@ -219,14 +219,14 @@ def iterate(
             jobs.counts[grown], jobs.runtimes[grown] = counts[at - 1], runtimes[at - 1]
             losses[grown] = np.inf
         pick[grown] = at
-        weighed = weigh_step(counts, runtimes, serial[grown], at, high[grown], by_time)
+        weighed = weigh_step(counts, runtimes, serial_time[grown], at, high[grown], by_time)
         losses[grown], scales[grown] = weighed
 
 
 @compiled
 def fill_idle(
     profile: Profile, counts: IntArray, runtimes: FloatArray, spans: NDArray[Any],
-    serial: FloatArray,
+    serial_time: FloatArray,
 ) -> IntArray:  # fmt: skip
     """Hand out planned idle processors while the planned utilisation rises (UMS).
 
@@ -262,7 +262,7 @@ def fill_idle(
                         continue
                     if counts[at + 1] - counts[at] > idle:
                         continue
-                    efficiency = serial[i] / (counts[at] * runtimes[at])
+                    efficiency = serial_time[i] / (counts[at] * runtimes[at])
                     if is_less(most, efficiency) or (
                         not is_less(efficiency, most) and counts[at + 1] < counts[pick[chosen] + 1]
                     ):
@@ -281,12 +281,12 @@ def fill_idle(
 
 
 @compiled
-def plan_first(state: State, memory: RuleMemory) -> int:
+def plan_first(state: RunState, memory: RuleMemory) -> int:
     """Fix the counts of the first jobs by a plan that follows the running ones.
 
     Returns one past the place of the last of them; of the last place, if nobody could start now.
     """
-    run, queue, at, own = state.run[0], memory.queue, memory.queue.at[0], memory.open
+    run, queue, at, own = state.scalars[0], memory.queue, memory.queue.at[0], memory.molding
     last = allow_all(state, memory)
     if run.free == 0:
         return int(last)
@@ -302,7 +302,7 @@ def plan_first(state: State, memory: RuleMemory) -> int:
     size = ends.end.size + 1
     profile = Profile(np.empty(size), np.empty(size, np.int64), np.empty(2, np.int64))
     lay(profile, run.now, run.free, ends.end, ends.processors)
-    given = profile, memory.menu_counts, memory.menu_runtimes, spans, own.serial[jobs]
+    given = profile, memory.menu_counts, memory.menu_runtimes, spans, own.serial_time[jobs]
     pick = fill_idle(*given) if own.fills_idle else iterate(*given, own.by_time)
     for i in range(number):
         offered = memory.menu_spans[jobs[i]]
@@ -311,7 +311,7 @@ def plan_first(state: State, memory: RuleMemory) -> int:
 
 
 @compiled
-def decide(state: State, memory: RuleMemory) -> int:
+def decide(state: RunState, memory: RuleMemory) -> int:
     """Find who starts of the first jobs, on counts by a plan."""
     last = plan_first(state, memory) if may_start(state, memory) else 0
     return mold_and_settle(state, memory, last)
@@ -355,7 +355,7 @@ class Iterative(WholeQueue):
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""
-        keeps = OpenMemory(self.depth, by_time=self.step == "time")
+        keeps = MoldingMemory(self.depth, by_time=self.step == "time")
         return Candidates(view, self, decide, plan_first, keeps)
 
 
@@ -374,5 +374,5 @@ class UtilizationBased(WholeQueue):
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""
-        keeps = OpenMemory(self.depth, fills_idle=True)
+        keeps = MoldingMemory(self.depth, fills_idle=True)
         return Candidates(view, self, decide, plan_first, keeps)

@@ -108,11 +108,11 @@ class LocalAllocation(CurveRule):
         return min(self._unlimited(reading), place_up_to(reading.counts, self._limit))
 
     def _unlimited(self, reading: JobCurve) -> int:
-        counts, runtimes, serial = raised(reading)
+        counts, runtimes, serial_time = raised(reading)
         if self.version == "icpp22":
             return int(np.argmax(runtimes <= delta(self.mu) * runtimes.min() * (1 + TIE)))
         areas = counts * runtimes
-        least = min(float(areas.min()), serial)
+        least = min(float(areas.min()), serial_time)
         fastest = int(first_least(runtimes))
         lean = np.flatnonzero(areas[: fastest + 1] <= TOPC24[self.model][0] * least * (1 + TIE))
         return int(lean[-1]) if lean.size else 0

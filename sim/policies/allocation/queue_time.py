@@ -10,9 +10,9 @@ from predictors.compiling import compiled
 from sim.policies.advice import JobCurve
 from sim.policies.allocation.curve import average, knee
 from sim.policies.molding.base import Candidates, OpenCounts, may_start, mold_and_settle
-from sim.policies.passes.memory import OpenMemory, RuleMemory
+from sim.policies.passes.memory import MoldingMemory, RuleMemory
 from sim.policies.ties import first_least, is_less
-from sim.state.run_state import State
+from sim.state.run_state import RunState
 from sim.state.view import View
 
 Cap = Literal["maximum", "average", "knee"]
@@ -37,14 +37,14 @@ class CappedCandidates(Candidates):
 
     def of(self, job: int) -> JobCurve:
         """Return the job's candidates up to its cap."""
-        counts, runtimes, serial = super().of(job)
+        counts, runtimes, serial_time = super().of(job)
         if self.rule.cap == "knee":
             last = knee(counts, runtimes)
         elif self.rule.cap == "average":
-            last = average(counts, runtimes, serial)
+            last = average(counts, runtimes, serial_time)
         else:
             last = first_least(runtimes)
-        return JobCurve(counts[: last + 1], runtimes[: last + 1], serial)
+        return JobCurve(counts[: last + 1], runtimes[: last + 1], serial_time)
 
 
 Lifetimes = tuple[FloatArray, FloatArray, FloatArray, float]
@@ -160,13 +160,13 @@ QUEUE_TIMES = ("believed", "median", "mean")
 
 
 @compiled
-def settle_heads(state: State, memory: RuleMemory) -> int:
+def settle_heads(state: RunState, memory: RuleMemory) -> int:
     """Settle heads on the count they prefer, until one prefers to wait; all others get their cap.
 
     Returns one past the last place that is considered.
     """
-    run, queue, at, free = state.run[0], memory.queue, memory.queue.at[0], state.run[0].free
-    queue_time, longest = memory.open.queue_time, memory.open.longest
+    run, queue, at, free = state.scalars[0], memory.queue, memory.queue.at[0], state.scalars[0].free
+    queue_time, longest = memory.molding.queue_time, memory.molding.longest
     by_belief, waits, number = queue_time == 0, False, 0
     room = run.holders + at.last - at.first
     held, clock = np.empty(room), np.empty(room)  # what is still to come by belief, else the age
@@ -200,7 +200,7 @@ def settle_heads(state: State, memory: RuleMemory) -> int:
 
 
 @compiled
-def decide(state: State, memory: RuleMemory) -> int:
+def decide(state: RunState, memory: RuleMemory) -> int:
     """Find which heads start, on the counts that they prefer."""
     last = settle_heads(state, memory) if may_start(state, memory) else 0
     return mold_and_settle(state, memory, last)
@@ -239,5 +239,5 @@ class QueueTimeAware(CappedCounts):
     def open(self, view: View) -> Candidates:
         """Begin a run."""
         queue_time = QUEUE_TIMES.index(self.queue_time)
-        keeps = OpenMemory(queue_time=queue_time, longest=float(self.longest))
+        keeps = MoldingMemory(queue_time=queue_time, longest=float(self.longest))
         return CappedCandidates(view, self, decide, settle_heads, keeps)

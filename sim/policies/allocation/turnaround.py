@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from predictors.compiling import compiled
 from sim.policies.molding.base import Candidates, OpenCounts, allow_all, may_start, mold_and_settle
 from sim.policies.passes.memory import RuleMemory
-from sim.state.run_state import State
+from sim.state.run_state import RunState
 from sim.state.view import View
 
 
 @compiled
-def decide(state: State, memory: RuleMemory) -> int:
+def decide(state: RunState, memory: RuleMemory) -> int:
     """Find who starts, on the count with the earliest end."""
     last = allow_all(state, memory) if may_start(state, memory) else 0
     return mold_and_settle(state, memory, last)

@@ -27,7 +27,7 @@ from sim.policies.passes.queue_rule import QUEUE_FUNCTIONS, QueueScheduler
 from sim.policies.ties import is_less
 from sim.state import availability
 from sim.state.availability import Profile
-from sim.state.run_state import State, rank_in
+from sim.state.run_state import RunState, rank_in
 from sim.state.run_steps import ask_to_wake, holders_in, withdraw_wake
 from sim.state.view import View
 from sim.state.waiting_queue import BLOCK, SIZES, Queue, drop_stale, forget, push
@@ -161,10 +161,10 @@ def reserve_at(memory: RuleMemory, k: int, start: float) -> None:
 
 
 @compiled
-def reserve_best(state: State, memory: RuleMemory, k: int) -> None:
+def reserve_best(state: RunState, memory: RuleMemory, k: int) -> None:
     """Reserve the hole in which the job at a place ends earliest, on any allowed candidate."""
     queue, profile, own = memory.queue, memory.profile, memory.menu_spans[memory.queue.job[k]]
-    counts, runtimes, now = memory.menu_counts, memory.menu_runtimes, state.run[0].now
+    counts, runtimes, now = memory.menu_counts, memory.menu_runtimes, state.scalars[0].now
     pick, start = best_candidate(profile, now, counts, runtimes, own.low, own.high, np.inf)
     queue.processors[k], queue.runtime[k] = counts[pick], runtimes[pick]
     reserve_at(memory, k, start)
@@ -172,7 +172,7 @@ def reserve_best(state: State, memory: RuleMemory, k: int) -> None:
 
 
 @compiled(forceinline=True)
-def wake_for_next(state: State, memory: RuleMemory, following: float, withdraws: bool) -> None:
+def wake_for_next(state: RunState, memory: RuleMemory, following: float, withdraws: bool) -> None:
     """Ask for a pass when the next reservation begins; withdraw what was asked before, or not.
 
     Most begin when a running job is believed to end, when there is one anyway.
@@ -226,12 +226,12 @@ def find_due(memory: RuleMemory, now: float) -> int:
 
 
 @compiled(forceinline=True)
-def _changes(state: State) -> FloatArray:
+def _changes(state: RunState) -> FloatArray:
     """Return what runs that ended, or outlived their belief, hold otherwise than believed."""
     held, until = state.processors, state.believed_end
-    ended, expired = state.run[0].ended_now, state.run[0].expired_now
+    ended, expired = state.scalars[0].ended_now, state.scalars[0].expired_now
     changes = np.empty((ended + expired, 3))
-    changes[:, 0] = state.run[0].now
+    changes[:, 0] = state.scalars[0].now
     for k in range(ended + expired):
         is_over = k < ended
         job = state.ended_jobs[k] if is_over else state.expired_jobs[k - ended]
@@ -240,23 +240,23 @@ def _changes(state: State) -> FloatArray:
 
 
 @compiled
-def update_profile(state: State, memory: RuleMemory, changes: FloatArray, is_moved: bool) -> bool:
+def update_profile(state: RunState, memory: RuleMemory, changes: FloatArray, moved: bool) -> bool:
     """Bring profile and reservations up to date; say whether some may begin earlier.
 
     Parameters
     ----------
-    state : State
+    state : RunState
     memory : RuleMemory
     changes : numpy.ndarray of float, shape (n, 3)
         From when until when, in seconds, and how many processors more than before are held,
         or fewer.
-    is_moved : bool
+    moved : bool
         Whether the profile is to be laid anew, as more has changed. So it is where reservations
         are in the way of what is held for longer.
     """
     make_room_for_all(state, memory)
-    now, kept, profile = state.run[0].now, memory.kept[0], memory.profile
-    early, is_broken = is_moved or kept.is_shorter != 0, is_moved or kept.is_revised != 0
+    now, kept, profile = state.scalars[0].now, memory.kept[0], memory.profile
+    early, is_broken = moved or kept.is_shorter != 0, moved or kept.is_revised != 0
     availability.advance(profile, now)
     for k in range(len(changes)):
         begin, end, more = changes[k, 0], changes[k, 1], int(changes[k, 2])
@@ -277,9 +277,9 @@ def update_profile(state: State, memory: RuleMemory, changes: FloatArray, is_mov
 
 
 @compiled
-def prepare(state: State, memory: RuleMemory) -> None:
+def prepare(state: RunState, memory: RuleMemory) -> None:
     """Bring profile and reservations up to date."""
-    run = state.run[0]
+    run = state.scalars[0]
     if run.ended_now + run.expired_now + memory.kept[0].is_revised > 0:
         if update_profile(state, memory, _changes(state), False):
             compress(memory, run.now)
@@ -291,18 +291,18 @@ def prepare(state: State, memory: RuleMemory) -> None:
 
 
 @compiled
-def admit(state: State, memory: RuleMemory, job: int) -> None:
+def admit(state: RunState, memory: RuleMemory, job: int) -> None:
     """Let a job that has just arrived wait, with the earliest hole reserved for it."""
-    processors, runtime, now = state.processors[job], state.belief[job], state.run[0].now
+    processors, runtime, now = state.processors[job], state.belief[job], state.scalars[0].now
     k = push(memory.queue, job, processors, runtime, memory.key[job])
     begin = availability.reserve_next(memory.profile, now, processors, runtime, memory.start_bounds)
     reserve_at(memory, k, begin)
 
 
 @compiled
-def decide(state: State, memory: RuleMemory) -> int:
+def decide(state: RunState, memory: RuleMemory) -> int:
     """Find whose reservation begins now, and ask for a pass when the next one does."""
-    number = find_due(memory, state.run[0].now)
+    number = find_due(memory, state.scalars[0].now)
     wake_for_next(state, memory, memory.kept[0].next_start, False)
     return int(number)
 
@@ -436,7 +436,7 @@ def replan_soonest(queue: Queue, profile: Profile, now: float) -> tuple[int, flo
 
 
 @compiled
-def replan(state: State, memory: RuleMemory) -> int:
+def replan(state: RunState, memory: RuleMemory) -> int:
     """Find who starts now where all reservations are made anew; ask for a pass when the next does.
 
     There is one anyway when a job is believed to end. One that was asked for by a plan that is no
@@ -446,7 +446,7 @@ def replan(state: State, memory: RuleMemory) -> int:
     if queue.at[0].waiting > 0:
         lay_running(state, memory)
         drop_stale(queue)
-        number, following = replan_soonest(queue, memory.profile, state.run[0].now)
+        number, following = replan_soonest(queue, memory.profile, state.scalars[0].now)
         for place in queue.found[:number]:
             forget(queue, place, place)
     wake_for_next(state, memory, following, True)

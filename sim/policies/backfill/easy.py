@@ -23,7 +23,7 @@ from sim.policies.order import Order
 from sim.policies.passes.memory import RuleMemory, foreseen, is_refuted, lay_running, profile_of
 from sim.policies.passes.queue_rule import QUEUE_FUNCTIONS, QueueScheduler
 from sim.state.availability import BelievedEnds, reserve_earliest
-from sim.state.run_state import State, longer
+from sim.state.run_state import RunState, longer
 from sim.state.run_steps import holders_in
 from sim.state.view import View
 from sim.state.waiting_queue import BLOCK, SIZES, Queue, drop_stale, forget_all
@@ -256,13 +256,13 @@ def find_backfills(
 
 
 @compiled
-def decide(state: State, memory: RuleMemory) -> int:
+def decide(state: RunState, memory: RuleMemory) -> int:
     """Find who starts, with a reservation for the first that is blocked, or without any.
 
     While nothing but arrivals happens, free processors and the reservation stay as they are, and
     who could not start before cannot start now.
     """
-    run, queue, kept = state.run[0], memory.queue, memory.backfilling
+    run, queue, kept = state.scalars[0], memory.queue, memory.backfilling
     at, own, newcomers = queue.at[0], kept[0], run.arrived - run.first_arrived
     if at.waiting == 0:
         return 0
@@ -279,7 +279,7 @@ def decide(state: State, memory: RuleMemory) -> int:
 
 
 @compiled
-def decide_deep(state: State, memory: RuleMemory) -> int:
+def decide_deep(state: RunState, memory: RuleMemory) -> int:
     """Find who starts without moving the reservations of the first blocked jobs.
 
     A job whose count is settled is one with a single candidate: itself.

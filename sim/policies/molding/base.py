@@ -14,10 +14,10 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct
 from sim.errors import check_choices
 from sim.policies.advice import Advice, Counts, JobCurve, last_up_to, tried
-from sim.policies.passes.memory import CLOSED, OpenMemory, RuleMemory, lay_running
+from sim.policies.passes.memory import NO_MOLDING, MoldingMemory, RuleMemory, lay_running
 from sim.policies.ties import is_less
 from sim.state.availability import FIRST, Profile, earliest, occupy
-from sim.state.run_state import State
+from sim.state.run_state import RunState
 from sim.state.run_steps import give_count
 from sim.state.view import View
 
@@ -26,7 +26,7 @@ from sim.state.view import View
 
 
 @compiled
-def allow_all(state: State, memory: RuleMemory) -> int:
+def allow_all(state: RunState, memory: RuleMemory) -> int:
     """Allow everybody all candidates."""
     queue, at = memory.queue, memory.queue.at[0]
     for k in range(at.first, at.last):
@@ -61,12 +61,12 @@ def settle(memory: RuleMemory, target: FloatArray, most: float) -> int:
 
 
 @compiled
-def may_start(state: State, memory: RuleMemory) -> bool:
+def may_start(state: RunState, memory: RuleMemory) -> bool:
     """Say whether anybody waits while processors are free; the queue begins with who waits then."""
     queue, at = memory.queue, memory.queue.at[0]
     while at.first < at.last and queue.processors[at.first] == 0:
         at.first += 1
-    return bool(state.run[0].free > 0 and at.first < at.last)
+    return bool(state.scalars[0].free > 0 and at.first < at.last)
 
 
 @compiled
@@ -96,7 +96,7 @@ def best_candidate(
 
 
 @compiled
-def mold_queue(state: State, memory: RuleMemory, last: int) -> int:
+def mold_queue(state: RunState, memory: RuleMemory, last: int) -> int:
     """Find, in queue order, who starts on which count; the first blocked ones reserve.
 
     Every job before a place takes the allowed candidate with the earliest end; once all
@@ -108,7 +108,7 @@ def mold_queue(state: State, memory: RuleMemory, last: int) -> int:
     if last == 0:
         return 0
     lay_running(state, memory)
-    queue, profile, now = memory.queue, memory.profile, state.run[0].now
+    queue, profile, now = memory.queue, memory.profile, state.scalars[0].now
     processors, runtime, starts = queue.processors, queue.runtime, queue.start
     jobs, spans = queue.job, memory.menu_spans
     counts, runtimes = memory.menu_counts, memory.menu_runtimes
@@ -147,7 +147,7 @@ def mold_queue(state: State, memory: RuleMemory, last: int) -> int:
 
 
 @compiled
-def mold_and_settle(state: State, memory: RuleMemory, last: int) -> int:
+def mold_and_settle(state: RunState, memory: RuleMemory, last: int) -> int:
     """Do the same, and give those who are found the counts that they take."""
     number, queue, counts = mold_queue(state, memory, last), memory.queue, memory.menu_counts
     for place in queue.found[:number]:
@@ -173,7 +173,7 @@ class Candidates:
         A pass that narrows as `narrow` does.
     allows : callable
         Compiled: says of a state and a `RuleMemory` what `narrow` does; everything by default.
-    keeps : OpenMemory
+    keeps : MoldingMemory
         What it keeps of the run.
 
     Attributes
@@ -185,7 +185,7 @@ class Candidates:
 
     looks_ahead = False
     compiled_pass: Callable[..., int] | None = None
-    keeps = CLOSED
+    keeps = NO_MOLDING
     _allows: Any = staticmethod(direct(allow_all))
 
     def __init__(
@@ -194,7 +194,7 @@ class Candidates:
         rule: Any,
         compiled_pass: Callable[..., int] | None = None,
         allows: Callable[..., int] = allow_all,
-        keeps: OpenMemory = CLOSED,
+        keeps: MoldingMemory = NO_MOLDING,
     ) -> None:
         self.view, self.rule = view, rule
         self.advice: Advice = rule.advice

@@ -50,9 +50,9 @@ class OpenQueueScheduler(QueueScheduler):
         self.candidates: Candidates = allocation.open(view)
         self.counts: IntArray = np.zeros(1024, np.int64)
         self.runtimes: FloatArray = np.zeros(1024)
-        self._used, serial = 0, np.zeros(len(view.submit_time))
+        self._used, serial_time = 0, np.zeros(len(view.submit_time))
         known = {"menu_counts": self.counts, "menu_runtimes": self.runtimes}
-        known["open"] = self.candidates.keeps._replace(serial=serial)
+        known["molding"] = self.candidates.keeps._replace(serial_time=serial_time)
         super().__init__(view, order, allocation, reservations, strict, **known)
 
     def admit(self, job: int) -> None:
@@ -72,7 +72,7 @@ class OpenQueueScheduler(QueueScheduler):
 
         Returns the largest of its counts up to what is wanted, and its believed runtime there.
         """
-        counts, runtimes, serial = self.candidates.of(job)
+        counts, runtimes, serial_time = self.candidates.of(job)
         memory, number, begin = self.memory, counts.size, self._used
         if memory.menu_spans["number"][job] == number:
             begin = memory.menu_spans["begin"].item(job)
@@ -84,7 +84,7 @@ class OpenQueueScheduler(QueueScheduler):
             _set_menu(memory, self.counts, self.runtimes)
         self.counts[begin:end], self.runtimes[begin:end] = counts, runtimes
         memory.menu_spans[job] = begin, begin, end, number, 0
-        memory.open.serial[job] = serial
+        memory.molding.serial_time[job] = serial_time
         pick = place_up_to(counts, wanted)
         return counts.item(pick), runtimes.item(pick)
 

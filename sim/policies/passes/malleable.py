@@ -28,7 +28,7 @@ from sim.policies.reallocation.beliefs import TABLED, BelievedCurves, lent_end, 
 from sim.state.availability import BelievedEnds
 from sim.state.processors import held_ranges
 from sim.state.records import Allocations
-from sim.state.run_state import State, longer, make_room, struct_type, structure
+from sim.state.run_state import RunState, longer, make_room, struct_type, structure
 from sim.state.run_steps import ask_to_wake, by_job, holders_in, padded, resize, runtime_on, start
 from sim.state.view import LEAST_BELIEF, as_scalars
 from sim.state.waiting_queue import Queue, pop, push, tidy
@@ -38,14 +38,14 @@ _types: Any = types
 _typeof: Any = typeof
 JOB = record(
     least=int, most=int, allocation=int, read=int, request=int,
-    requested_time=float, serial=float, key=float,
+    requested_time=float, serial_time=float, key=float,
 )  # fmt: skip
 """Of a job: the counts between which it may be if it is malleable, else 0; its present allocation;
 whether its curve was read; its request, 0 if it is believed to have a curve, and requested time;
 its believed runtime on one processor if the rule weighs work; its key in the queue."""
 ALLOCATION = record(job=int, processors=int, first_range=int, begun=float, over=float)
-"""Whose, on how many processors, where they begin in `State.ranges`, and from when until when; the
-last of a job ends with it."""
+"""Whose, on how many processors, where they begin in `RunState.ranges`, and from when until when;
+the last of a job ends with it."""
 SEARCH = record(phase=int, due=float, measured=float, efficiency=float, processors=int, wanted=int)
 """Of a job whose count is searched by its efficiency: how far that has come; when to measure
 next, seconds, and what is measured then; the last measurement that was taken in, and the count it
@@ -65,7 +65,7 @@ class Claims(NamedTuple):
 
     Attributes
     ----------
-    readings : numpy.ndarray of float, shape (n, r)
+    curve_values : numpy.ndarray of float, shape (n, r)
         What it reads off each job's believed curve.
     held, least, largest : numpy.ndarray of int, shape (n,)
         What each holds, 0 if it starts now, and between which counts it may be; those that run
@@ -83,7 +83,7 @@ class Claims(NamedTuple):
         Seconds.
     """
 
-    readings: FloatArray
+    curve_values: FloatArray
     held: IntArray
     least: IntArray
     largest: IntArray
@@ -126,7 +126,7 @@ class SharingMemory(structref.StructRefProxy):
     tally : numpy.ndarray of TALLY, shape (1,)
     believed : Tabled
         Runtimes of jobs with a curve.
-    readings : numpy.ndarray of float, shape (n, r)
+    curve_values : numpy.ndarray of float, shape (n, r)
         Of all jobs, for `Claims`.
     defers, weighs_work, reclaims : bool
         As the rule says.
@@ -145,7 +145,7 @@ class SharingMemory(structref.StructRefProxy):
     allocations: NDArray[Any]
     tally: NDArray[Any]
     believed: Tabled
-    readings: FloatArray
+    curve_values: FloatArray
     defers: bool
     weighs_work: bool
     reclaims: bool
@@ -176,18 +176,18 @@ def _make(fields: tuple[Any, ...]) -> Any:
 
 
 @compiled
-def must_measure(state: State, sharing: SharingMemory) -> bool:
+def must_measure(state: RunState, sharing: SharingMemory) -> bool:
     """Say whether the rule asked for this pass, before which Python measures runs."""
-    return bool(state.run[0].woken_now > 0)
+    return bool(state.scalars[0].woken_now > 0)
 
 
 @compiled
-def prepare(state: State, sharing: SharingMemory) -> None:
+def prepare(state: RunState, sharing: SharingMemory) -> None:
     """Take from the members who ended, and what was known of them; make room for allocations."""
     size, tally, members = sharing.allocations.size, sharing.tally[0], sharing.members
     if size - tally.allocations < members.size:
         sharing.allocations = longer(sharing.allocations, 2 * size)
-    for job in state.ended_jobs[: state.run[0].ended_now]:
+    for job in state.ended_jobs[: state.scalars[0].ended_now]:
         state.processors[job], sharing.jobs[job].most = 0, 0
     running = members[: tally.members]
     running = running[state.processors[running] > 0]
@@ -348,13 +348,13 @@ def pass_of(
 
 # Its steps over tables
 
-Tables = tuple[State, SharingMemory]
+Tables = tuple[RunState, SharingMemory]
 
 
 @compiled
 def _newcomers(at: Tables) -> tuple[IntArray, IntArray, BoolArray, int]:
     state, sharing = at
-    run, tally = state.run[0], sharing.tally[0]
+    run, tally = state.scalars[0], sharing.tally[0]
     new = np.arange(run.first_arrived, run.arrived)
     arrived = np.concatenate((sharing.deferred[: tally.deferred], new))
     running = sharing.members[: tally.members]
@@ -373,20 +373,20 @@ def _claim(at: Tables, jobs: IntArray, certain: int, total: int, others_wait: bo
     if others_wait:
         keeps_all = not (sharing.reclaims or tally.is_held_back)
         leave_room(held, least, largest, own["request"][jobs], keeps_all, strict)
-    now, weighing = state.run[0].now, jobs.size if sharing.weighs_work else 0
+    now, weighing = state.scalars[0].now, jobs.size if sharing.weighs_work else 0
     work, relative = np.empty(weighing), np.empty(weighing)
     counts = equal_counts(largest, total) if weighing > 0 else largest
     for k in range(weighing):
         job = jobs[k]
-        work[k], relative[k] = own[job].serial, _relative_time(sharing, job, counts[k])
+        work[k], relative[k] = own[job].serial_time, _relative_time(sharing, job, counts[k])
         if k < members:
             seconds = max(state.believed_end[job] - now, 0.0)
             work[k] = seconds_on(seconds, _relative_time(sharing, job, held[k]), 1.0)
-    readings, searches = sharing.readings[jobs], sharing.searches
+    values, searches = sharing.curve_values[jobs], sharing.searches
     if searches.size > 0:
         searches = searches[jobs]
     limits = held, least, largest, total
-    return Claims(readings, *limits, work, relative, sharing.parameters, searches, now)
+    return Claims(values, *limits, work, relative, sharing.parameters, searches, now)
 
 
 @compiled
@@ -405,9 +405,9 @@ def _defer(at: Tables, arrived: IntArray, is_deferred: BoolArray) -> None:
 
 
 @compiled
-def _lent_ends(state: State, sharing: SharingMemory) -> BelievedEnds:
+def _lent_ends(state: RunState, sharing: SharingMemory) -> BelievedEnds:
     """Return who holds processors, with the least that malleable jobs keep, and until when."""
-    running, now = state.run[0].running, state.run[0].now
+    running, now = state.scalars[0].running, state.scalars[0].now
     jobs = state.holder_job[:running]
     ends, kept = state.believed_end[jobs], state.processors[jobs]
     for k, job in enumerate(jobs):
@@ -423,7 +423,7 @@ def _lent_ends(state: State, sharing: SharingMemory) -> BelievedEnds:
 def _find_starts(at: Tables) -> tuple[int, IntArray, int, bool]:
     """Find them as EASY does; of who starts, say how many places were written to `found`."""
     state, sharing = at
-    held, tally, queue, run = state.processors, sharing.tally[0], sharing.queue, state.run[0]
+    held, tally, queue, run = state.processors, sharing.tally[0], sharing.queue, state.scalars[0]
     number, free = tally.members, run.free
     for job in sharing.members[: number if sharing.reclaims else 0]:
         free += held[job] - sharing.jobs[job].least
@@ -440,19 +440,19 @@ def _find_starts(at: Tables) -> tuple[int, IntArray, int, bool]:
 
 
 @compiled
-def _begin_allocation(state: State, sharing: SharingMemory, job: int) -> None:
+def _begin_allocation(state: RunState, sharing: SharingMemory, job: int) -> None:
     """Note what a job holds from now on."""
     place = sharing.jobs[job].allocation = sharing.tally[0].allocations
     own = sharing.allocations[place]
     own.job, own.processors, own.first_range = job, state.processors[job], state.first_range[job]
-    own.begun = state.run[0].now
+    own.begun = state.scalars[0].now
     sharing.tally[0].allocations += 1
 
 
 @compiled
-def _resize(state: State, sharing: SharingMemory, job: int, count: int) -> None:
+def _resize(state: RunState, sharing: SharingMemory, job: int, count: int) -> None:
     """Let a run go on with other processors, for whose ranges there is room."""
-    own, now, before = sharing.jobs[job], state.run[0].now, state.processors[job]
+    own, now, before = sharing.jobs[job], state.scalars[0].now, state.processors[job]
     left = max(state.believed_end[job] - now, 0.0)
     if own.request > 0:
         left *= before / count
@@ -466,7 +466,7 @@ def _resize(state: State, sharing: SharingMemory, job: int, count: int) -> None:
 
 
 @compiled
-def _start(state: State, sharing: SharingMemory, job: int, count: int) -> None:
+def _start(state: RunState, sharing: SharingMemory, job: int, count: int) -> None:
     """Start a job on a count; 0 if it is not malleable."""
     if count > 0 and count != state.processors[job]:
         sharing.tally[0].queries += 1
@@ -518,7 +518,7 @@ _make_pass = register_jitable(pass_of(_newcomers, _claim, _share, _defer, _find_
 
 
 @compiled
-def decide(state: State, sharing: SharingMemory) -> int:
+def decide(state: RunState, sharing: SharingMemory) -> int:
     """Make a pass over tables."""
     return int(_make_pass((state, sharing)))
 
@@ -558,19 +558,19 @@ class CompiledSharingRule(CompiledRule):
         malleable = np.flatnonzero(engine.malleable).tolist()
         return has_room and is_read and all(engine.shown.special(job) is None for job in malleable)
 
-    def begin(self, state: State) -> None:
+    def begin(self, state: RunState) -> None:
         """Begin a run whose jobs stand here, and wait for the least that they can use."""
         self._state, engine, rule, beliefs = state, self._engine, self._rule, self._beliefs
         wanted, jobs, running = state.processors, state.processors.size, state.holder_end.size
         engine.shown.arrive(range(jobs))
         own, rows = np.zeros(jobs, JOB), [np.zeros(0)] * jobs
-        columns: Any = [as_scalars(own[name]) for name in ("least", "read", "serial")]
-        least, read, serial = columns
+        columns: Any = [as_scalars(own[name]) for name in ("least", "read", "serial_time")]
+        least, read, serial_time = columns
         for job in np.flatnonzero(engine.malleable).tolist():
             least[job] = rule.queue_count(beliefs, job)
             rows[job] = beliefs.read_off(job, rule.read_off)
             read[job] = beliefs.has_table(job)
-            serial[job] = beliefs.serial(job) if rule.weighs_work else 0.0
+            serial_time[job] = beliefs.serial_time(job) if rule.weighs_work else 0.0
             beliefs.forget(job)
         np.copyto(own["most"], engine.shown.more["largest"], where=engine.malleable)
         own["request"] = engine.jobs.requested_processors
@@ -590,7 +590,7 @@ class CompiledSharingRule(CompiledRule):
             "allocations": np.zeros(jobs + 2 * running, ALLOCATION),
             "tally": np.zeros(1, TALLY),
             "believed": believed,
-            "readings": padded(rows),
+            "curve_values": padded(rows),
             "defers": rule.defers,
             "weighs_work": rule.weighs_work,
             "reclaims": rule.reclaim,
@@ -615,7 +615,7 @@ class CompiledSharingRule(CompiledRule):
         """Measure the runs whose measurement is due, each anew."""
         state, searches, engine = self._state, self.memory.searches, self._engine
         members = self.memory.members[: self.memory.tally["members"].item()]
-        for job in members[searches["due"][members] <= state.run["now"]].tolist():
+        for job in members[searches["due"][members] <= state.scalars["now"]].tolist():
             anew = searches["processors"].item(job) > 0
             engine.sensor.measure(job, state.processors.item(job), anew=anew)
             searches["measured"][job] = engine.state.efficiency.pop(job)

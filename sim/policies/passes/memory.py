@@ -11,7 +11,7 @@ from predictors.compiling import compiled, direct, record
 from sim.policies.allocation.sa import least_turnaround
 from sim.state import availability
 from sim.state.availability import Profile
-from sim.state.run_state import State, longer, maker, struct_type, structure
+from sim.state.run_state import RunState, longer, maker, struct_type, structure
 from sim.state.run_steps import give_count, holders_in
 from sim.state.waiting_queue import Queue, push
 
@@ -54,7 +54,7 @@ next reservation begins, for when a pass was asked for last, and from when until
 became free since the last compression."""
 
 
-class OpenMemory(NamedTuple):
+class MoldingMemory(NamedTuple):
     """What a rule for open counts keeps of a run.
 
     Attributes
@@ -69,7 +69,7 @@ class OpenMemory(NamedTuple):
     shares : numpy.ndarray of float, shape (n, 2)
     counts_running, keeps_shares : bool
         As of `sim.policies.allocation.fair_share`.
-    serial : numpy.ndarray of float, shape (n,), seconds
+    serial_time : numpy.ndarray of float, shape (n,), seconds
         Believed T(1) of each job.
     """
 
@@ -82,10 +82,10 @@ class OpenMemory(NamedTuple):
     shares: FloatArray = np.zeros((0, 2))
     counts_running: bool = False
     keeps_shares: bool = False
-    serial: FloatArray = np.zeros(0)
+    serial_time: FloatArray = np.zeros(0)
 
 
-CLOSED = OpenMemory()
+NO_MOLDING = MoldingMemory()
 """Of a run in which no count is open."""
 
 
@@ -114,7 +114,7 @@ class RuleMemory(structref.StructRefProxy):
         Likewise, while nobody else waits and while others do.
     refutation_factor : float
         Waiting jobs choose anew when a running one has taken so many times its belief.
-    open : OpenMemory
+    molding : MoldingMemory
         Of a rule for open counts.
     ended : numpy.ndarray of ENDED, shape (n,)
         In turn.
@@ -124,7 +124,7 @@ class RuleMemory(structref.StructRefProxy):
         Of each job that has arrived; -1 if that is not known.
     key : numpy.ndarray of float, shape (n,)
         By which each job that has arrived ranks in the queue, the least first.
-    own : numpy.ndarray of float, shape (k, m)
+    plugin_data : numpy.ndarray of float, shape (k, m)
         What a rule of another package keeps.
     """
 
@@ -140,12 +140,12 @@ class RuleMemory(structref.StructRefProxy):
     margin: float
     most_area: tuple[float, float]
     refutation_factor: float
-    open: OpenMemory
+    molding: MoldingMemory
     ended: NDArray[Any]
     application: IntArray
     user: IntArray
     key: FloatArray
-    own: FloatArray
+    plugin_data: FloatArray
 
 
 FIRST_BREAKPOINTS = 256
@@ -182,15 +182,15 @@ def make_memory(
         "margin": 0.0,
         "most_area": (np.inf, np.inf),
         "refutation_factor": np.inf,
-        "open": CLOSED,
+        "molding": NO_MOLDING,
         "ended": np.zeros(learning, ENDED),
         "application": np.zeros(learning, np.int64),
         "user": np.full(jobs, -1),
         "key": np.zeros(jobs),
-        "own": np.zeros((0, 0)),
+        "plugin_data": np.zeros((0, 0)),
     }
     fields |= known
-    fields["own"] = np.ascontiguousarray(fields["own"], float)
+    fields["plugin_data"] = np.ascontiguousarray(fields["plugin_data"], float)
     return cast(RuleMemory, structure(maker(RuleMemory), fields, grows=GROWING))
 
 
@@ -235,9 +235,9 @@ def take_freed(memory: RuleMemory, now: float) -> tuple[float, float, int]:
 
 
 @compiled
-def make_room_for_all(state: State, memory: RuleMemory) -> None:
+def make_room_for_all(state: RunState, memory: RuleMemory) -> None:
     """Let the profile hold all who wait and run; none of its reservations count as laid then."""
-    run, memory.kept[0].plan_version = state.run[0], -1
+    run, memory.kept[0].plan_version = state.scalars[0], -1
     breakpoints = 4 * (run.arrived - run.started + run.holders + run.ended_now + 1) + 64
     times, free, span = memory.profile
     if times.size < breakpoints:
@@ -246,15 +246,15 @@ def make_room_for_all(state: State, memory: RuleMemory) -> None:
 
 
 @compiled
-def lay_running(state: State, memory: RuleMemory) -> None:
+def lay_running(state: RunState, memory: RuleMemory) -> None:
     """Begin the profile anew from the believed ends of running jobs, with room for all."""
     make_room_for_all(state, memory)
-    run, ends = state.run[0], holders_in(state)
+    run, ends = state.scalars[0], holders_in(state)
     availability.lay(memory.profile, run.now, run.free, ends.end, ends.processors)
 
 
 @compiled
-def admit(state: State, memory: RuleMemory, job: int) -> None:
+def admit(state: RunState, memory: RuleMemory, job: int) -> None:
     """Let a job that has just arrived wait."""
     push(memory.queue, job, state.processors[job], state.belief[job], memory.key[job])
 
@@ -263,9 +263,9 @@ def admit(state: State, memory: RuleMemory, job: int) -> None:
 
 
 @compiled
-def choose(state: State, memory: RuleMemory, job: int) -> bool:
+def choose(state: RunState, memory: RuleMemory, job: int) -> bool:
     """Let an arriving job choose the smallest believed turnaround on the profile as it is (SA)."""
-    own, now = memory.menu_spans[job], state.run[0].now
+    own, now = memory.menu_spans[job], state.scalars[0].now
     best = own.begin
     if own.number > 1:
         offered = slice(best, best + own.number)
@@ -290,7 +290,7 @@ def reserve_rest(queue: Queue, profile: Profile, now: float) -> None:
 
 
 @compiled
-def choose_by_reservations(state: State, memory: RuleMemory, job: int) -> bool:
+def choose_by_reservations(state: RunState, memory: RuleMemory, job: int) -> bool:
     """Let an arriving job choose where all that wait hold a reservation, in queue order."""
     if memory.menu_spans[job].number > 1:
         _lay_reservations(state, memory)
@@ -298,12 +298,12 @@ def choose_by_reservations(state: State, memory: RuleMemory, job: int) -> bool:
 
 
 @compiled
-def _lay_reservations(state: State, memory: RuleMemory) -> None:
+def _lay_reservations(state: RunState, memory: RuleMemory) -> None:
     """Give all that wait a reservation beside the running jobs, in queue order.
 
     While nothing but arrivals happens, those that should not have begun yet stay as they are.
     """
-    run, queue, at = state.run[0], memory.queue, memory.queue.at[0]
+    run, queue, at = state.scalars[0], memory.queue, memory.queue.at[0]
     stays = memory.kept[0].plan_version == run.sequence + run.ended
     for k in range(at.first, at.last if stays else at.first):
         stays &= queue.processors[k] == 0 or queue.start[k] >= run.now
@@ -319,20 +319,20 @@ def _lay_reservations(state: State, memory: RuleMemory) -> None:
 
 @compiled
 def _earliest_starts(
-    state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray, anew: bool
+    state: RunState, memory: RuleMemory, counts: IntArray, runtimes: FloatArray, anew: bool
 ) -> FloatArray:
     if anew:
         starts, memory.kept[0].plan_version = memory.queue.start.copy(), -1
         _lay_reservations(state, memory)
         memory.kept[0].plan_version, memory.queue.start[:] = -1, starts
-    return availability.earliest_of(memory.profile, state.run[0].now, counts, runtimes)
+    return availability.earliest_of(memory.profile, state.scalars[0].now, counts, runtimes)
 
 
 _find_earliest = direct(_earliest_starts)
 
 
 def foreseen(
-    state: State, memory: RuleMemory, counts: IntArray, runtimes: FloatArray, anew: bool = False
+    state: RunState, memory: RuleMemory, counts: IntArray, runtimes: FloatArray, anew: bool = False
 ) -> FloatArray:
     """Return the earliest start of each (count, runtime), on the profile as it is or laid anew.
 
@@ -343,10 +343,10 @@ def foreseen(
 
 
 @compiled
-def is_refuted(state: State, factor: float) -> bool:
+def is_refuted(state: RunState, factor: float) -> bool:
     """Say whether a job outlived its belief now and has taken so many times what it was."""
-    now = state.run[0].now
-    for k in range(state.run[0].expired_now):
+    now = state.scalars[0].now
+    for k in range(state.scalars[0].expired_now):
         job = state.expired_jobs[k]
         believed = state.belief[job]
         if now - state.start_time[job] >= factor * believed * (1.0 - 1e-9):
@@ -358,9 +358,9 @@ def is_refuted(state: State, factor: float) -> bool:
 
 
 @compiled(forceinline=True)
-def _note_ended(state: State, memory: RuleMemory) -> bool:
+def _note_ended(state: RunState, memory: RuleMemory) -> bool:
     """Write down who ended at this instant; say whether a job of the same application waits."""
-    run, queue, at, concerns = state.run[0], memory.queue, memory.queue.at[0], False
+    run, queue, at, concerns = state.scalars[0], memory.queue, memory.queue.at[0], False
     for i in range(run.ended_now):
         job, place = state.ended_jobs[i], run.ended - run.ended_now + i - memory.kept[0].ends_told
         memory.ended[place].job, memory.ended[place].started = job, run.started
@@ -373,7 +373,7 @@ def _note_ended(state: State, memory: RuleMemory) -> bool:
 
 
 @compiled
-def must_ask(state: State, memory: RuleMemory) -> bool:
+def must_ask(state: RunState, memory: RuleMemory) -> bool:
     """Say whether who waits may be believed otherwise at this instant, or has to choose again."""
     changes_its_mind = memory.application.size > 0 and _note_ended(state, memory)
     return changes_its_mind or is_refuted(state, memory.refutation_factor)

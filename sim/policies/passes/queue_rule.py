@@ -26,7 +26,7 @@ from sim.policies.passes.memory import (
     set_menu,
 )
 from sim.state.decisions import Decision, Start
-from sim.state.run_state import State
+from sim.state.run_state import RunState
 from sim.state.view import LEAST_BELIEF, View
 from sim.state.waiting_queue import WaitingQueue, forget_all, pop
 
@@ -280,11 +280,11 @@ class CompiledQueueRule(CompiledRule):
         self.functions = {"must_ask": asks, "choose": settles, **scheduler.functions, **decides}
         self.explanations = []
 
-    def begin(self, state: State) -> None:
+    def begin(self, state: RunState) -> None:
         """Begin a run whose jobs stand here; ask for all beliefs, if none is asked for later."""
         self._state, engine, memory = state, self._engine, self.memory
         jobs, all_jobs = engine.jobs, np.arange(state.processors.size)
-        self._arriving = state.run[["awaits_count", "admitted", "first_arrived", "arrived"]]
+        self._arriving = state.scalars[["awaits_count", "admitted", "first_arrived", "arrived"]]
         memory.requested[:], memory.user[:] = jobs.requested_processors, jobs.user
         if self._learns:
             memory.application[:] = jobs.application
@@ -321,7 +321,7 @@ class CompiledQueueRule(CompiledRule):
                 if believed is None:
                     believed = np.array([view.belief(job, counts.item(0))])
             else:
-                counts, believed, self.memory.open.serial[job] = self._candidates.of(job)
+                counts, believed, self.memory.molding.serial_time[job] = self._candidates.of(job)
                 at_once = False
             offered.append((counts.size, at_once, counts, believed))
         number, at_once, *menu = zip(*offered, strict=True)
@@ -336,10 +336,10 @@ class CompiledQueueRule(CompiledRule):
         believed = np.maximum(runtimes, LEAST_BELIEF)
         view.predictor._asked.queries += jobs.size
         if self._candidates is not None:
-            serial = np.maximum(work.runtimes_at(jobs, np.ones_like(jobs)), LEAST_BELIEF)
+            serial_time = np.maximum(work.runtimes_at(jobs, np.ones_like(jobs)), LEAST_BELIEF)
             last = np.cumsum(number) - 1
-            serial = np.where(number > 1, serial, counts[last] * believed[last])
-            self.memory.open.serial[jobs] = serial
+            serial_time = np.where(number > 1, serial_time, counts[last] * believed[last])
+            self.memory.molding.serial_time[jobs] = serial_time
         return number, np.zeros_like(jobs), counts, believed
 
     def answer(self) -> None:
@@ -367,7 +367,7 @@ class CompiledQueueRule(CompiledRule):
             return
         state, engine, scheduler = self._state, self._engine, self._scheduler
         kept, calendar = self.memory.kept, engine.event_manager.calendar
-        new = int(state.run["ended"].item() - kept["ends_told"].item())
+        new = int(state.scalars["ended"].item() - kept["ends_told"].item())
         for job, before in self.memory.ended[:new].tolist():
             self._explain_started(before)
             processors = state.processors.item(job)
@@ -377,7 +377,7 @@ class CompiledQueueRule(CompiledRule):
             engine.beliefs.forget(job)
             engine.shown.leave(job)
         kept["ends_told"] += new
-        self._explain_started(state.run["started"].item())
+        self._explain_started(state.scalars["started"].item())
         if engine.state.revised:
             scheduler.queue.rebind()
             scheduler.revise()

@@ -14,7 +14,7 @@ from sim.policies.reallocation.costs import CostModel
 from sim.state.availability import BelievedEnds
 from sim.state.decisions import Decision, Start
 from sim.state.machine_state import Run
-from sim.state.run_state import State, idle_state
+from sim.state.run_state import RunState, idle_state
 from sim.state.run_steps import hand_over_wakes
 from sim.state.view import Changes, View
 
@@ -33,19 +33,19 @@ def seconds_on(seconds: float, before: float, after: float) -> float:
 
 
 @compiled(forceinline=True)
-def lent_end(end: float, since: float, pause: float, before: float, after: float) -> float:
+def lent_end(end: float, since: float, change_cost: float, before: float, after: float) -> float:
     """Return when a run is believed to end that gives up now all that it can.
 
     Parameters
     ----------
     end, since : float
         When it is believed to end where it is, and from when on it goes on, seconds.
-    pause : float
+    change_cost : float
         What the change costs, seconds.
     before, after : float
         Its believed T(n)/T(1) on what it holds, and on what it keeps.
     """
-    return since + pause + seconds_on(max(end - since, 0.0), before, after)
+    return since + change_cost + seconds_on(max(end - since, 0.0), before, after)
 
 
 @dataclass(frozen=True)
@@ -116,11 +116,11 @@ class BelievedCurves:
         found: Found = known[what]
         return found
 
-    def serial(self, job: int) -> float:
+    def serial_time(self, job: int) -> float:
         """Return the believed T(1) in seconds."""
-        return self.keep(job, "serial", self._read_serial)
+        return self.keep(job, "serial_time", self._read_serial_time)
 
-    def _read_serial(self, job: int) -> float:
+    def _read_serial_time(self, job: int) -> float:
         view = self.view
         curve = view.curve(job, np.array([1]))
         if curve is None:
@@ -168,7 +168,7 @@ class BelievedCurves:
         seconds_left, relative = self.view.seconds_left, self.relative_time
         return np.array(
             [
-                self.serial(job)
+                self.serial_time(job)
                 if run is None
                 else seconds_on(seconds_left(run), relative(job, run.processors), 1.0)
                 for job, run in zip(members.job, members.run, strict=True)
@@ -244,7 +244,7 @@ class LendingView(View):
         return super()._ends
 
     @property
-    def _tables(self) -> State:
+    def _tables(self) -> RunState:
         """The state in which runs hold what they keep."""
         self._lay()
         return super()._tables
@@ -253,14 +253,14 @@ class LendingView(View):
         """Put down what runs keep, where nobody has asked for it in this pass."""
         if self._is_laid:
             return
-        self._is_laid, tables, run = True, self._state.tables, self._state.tables.run
+        self._is_laid, tables, run = True, self._state.tables, self._state.tables.scalars
         running = self._real.running.values()
         rows = [(self._shown_end(one), one.job, self._kept_by(one)) for one in running]
         if self._held_back[1] > 0:
             rows.append((self._held_back[0], -1, self._held_back[1]))
         outages = self._real.machine.outages.items()
         rows += [(end, -1 - node, width) for node, (end, width) in outages]
-        ends, run["arrived"] = BelievedEnds.of(rows), self._real._tables.run["arrived"]
+        ends, run["arrived"] = BelievedEnds.of(rows), self._real._tables.scalars["arrived"]
         run["holders"] = ends.end.size
         tables.holder_end[: ends.end.size] = ends.end
         tables.holder_job[: ends.end.size] = ends.job
@@ -282,7 +282,8 @@ class LendingView(View):
         state.now, state.arrived = self._real.now, [*arrived]
         free = self._real.free + sum(running[job].processors - kept[job] for job in kept)
         self._held_back = held_back, free if held_back < np.inf else 0
-        state.tables.run["now"], state.tables.run["free"] = state.now, free - self._held_back[1]
+        shown = state.tables.scalars
+        shown["now"], shown["free"] = state.now, free - self._held_back[1]
         state.disturbed = True
         state.moved_ends, state.ended = {}, []
         state.outages_changed = self._shown is not None or self._real.changes.outages_changed
@@ -307,9 +308,9 @@ class LendingView(View):
         held, kept, relative = run.processors, self._kept_by(run), self._runs.relative_time
         if kept == held:
             return run.believed_end
-        since, pause = max(self.now, run.resumes), self._cost.change(held, kept)
+        since, change_cost = max(self.now, run.resumes), self._cost.change(held, kept)
         before, after = relative(run.job, held), relative(run.job, kept)
-        return lent_end(run.believed_end, since, pause, before, after)
+        return lent_end(run.believed_end, since, change_cost, before, after)
 
     # For schedulers that remember reservations between passes
 

@@ -32,7 +32,7 @@ def equal_shares(claims: Claims) -> IntArray:
 @compiled
 def usable_shares(claims: Claims) -> IntArray:
     """Return equal shares, clipped to what each may hold and can use; see `equal_shares`."""
-    usable = np.maximum(claims.readings[:, 0].astype(np.int64), claims.least)
+    usable = np.maximum(claims.curve_values[:, 0].astype(np.int64), claims.least)
     largest = np.minimum(usable, claims.largest)
     return in_equal_parts(claims.total, claims.least, largest)
 

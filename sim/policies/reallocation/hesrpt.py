@@ -76,7 +76,7 @@ def shares_by_work(claims: Claims) -> IntArray:
     exponent, counts_slowdown = claims.parameters[0], claims.parameters[1] > 0
     if exponent == 0:
         exponent = _mean_exponent(claims)
-    weights = 1.0 / claims.readings[:, 0] if counts_slowdown else np.ones(claims.work.size)
+    weights = 1.0 / claims.curve_values[:, 0] if counts_slowdown else np.ones(claims.work.size)
     shares = np.maximum(thetas(claims.work, exponent, weights), 1e-12)
     return apportion(shares, claims.total, claims.least, claims.largest)
 
@@ -119,4 +119,4 @@ class HeSrpt(Reallocation):
 
     def read_off(self, beliefs: BelievedCurves, job: int) -> FloatArray:
         """Return the work of a job where slowdowns count, seconds on one processor, shape (1,)."""
-        return np.array([beliefs.serial(job)] if self.objective == "slowdown" else [])
+        return np.array([beliefs.serial_time(job)] if self.objective == "slowdown" else [])

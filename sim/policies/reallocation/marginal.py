@@ -54,14 +54,14 @@ def largest_gains(claims: Claims) -> IntArray:
     Parameters
     ----------
     claims : Claims
-        A job's readings are its gains by each processor worth having, from the first on; they
+        A job's curve values are its gains by each processor worth having, from the first on; they
         count over its work left if the parameter says so.
 
     Returns
     -------
     numpy.ndarray of int, shape (n,)
     """
-    gains, shares = claims.readings, claims.least.copy()
+    gains, shares = claims.curve_values, claims.least.copy()
     most, equal = np.minimum(claims.largest, gains.shape[1]), np.inf
     weights = np.ones(shares.size)
     if claims.parameters[0] > 0:

@@ -13,7 +13,7 @@ from sim.policies.passes.malleable import SEARCH, Claims, SharingMemory, prepare
 from sim.policies.reallocation.beliefs import BelievedCurves, Members
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import hand_out, make_room
-from sim.state.run_state import State
+from sim.state.run_state import RunState
 
 NO_REF, INCREASE, DECREASE, STABLE = range(4)
 """Phases of a search: before the first measurement, growing, shrinking, and at its end."""
@@ -72,7 +72,7 @@ def shares_by_search(claims: Claims) -> IntArray:
     Parameters
     ----------
     claims : Claims
-        A job's readings are its request and its largest count. The searches of jobs that start
+        A job's curve values are its request and its largest count. The searches of jobs that start
         are all 0.
 
     Returns
@@ -85,7 +85,7 @@ def shares_by_search(claims: Claims) -> IntArray:
     for k, search in enumerate(searches):
         if held[k] == 0:
             search.due = _tick(now, own[INTERVAL], own[INTERVAL])
-            asked[k] = int(claims.readings[k, 0])
+            asked[k] = int(claims.curve_values[k, 0])
         elif now >= search.due:
             asked[k] = _measure(search, held[k], own)
         elif search.wanted > 0:
@@ -99,7 +99,7 @@ def shares_by_search(claims: Claims) -> IntArray:
         if shares[k] != held[k] > 0:
             search.wanted, search.due = 0, _tick(now, own[INTERVAL], own[INTERVAL])
         elif search.due <= now:
-            most = int(min(asked[k], claims.readings[k, 1]))
+            most = int(min(asked[k], claims.curve_values[k, 1]))
             search.wanted = most if most > shares[k] else 0
             search.phase = INCREASE if search.wanted > 0 else STABLE
             search.due = _tick(now, own[STABLE_INTERVAL], own[INTERVAL])
@@ -107,12 +107,12 @@ def shares_by_search(claims: Claims) -> IntArray:
 
 
 @compiled
-def hold_back(state: State, sharing: SharingMemory) -> None:
+def hold_back(state: RunState, sharing: SharingMemory) -> None:
     """Let nobody start while a search goes on."""
     prepare(state, sharing)
     tally = sharing.tally[0]
     searches = sharing.searches[sharing.members[: tally.members]]
-    tally.is_held_back = held_until(searches, state.run[0].now, sharing.parameters[LOW]) < inf
+    tally.is_held_back = held_until(searches, state.scalars[0].now, sharing.parameters[LOW]) < inf
 
 
 @dataclass(frozen=True)

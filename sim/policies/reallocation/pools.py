@@ -23,7 +23,7 @@ def pooled(claims: Claims) -> IntArray:
     Parameters
     ----------
     claims : Claims
-        A job's readings are its minimum, preferred and maximum count.
+        A job's curve values are its minimum, preferred and maximum count.
 
     Returns
     -------
@@ -33,7 +33,7 @@ def pooled(claims: Claims) -> IntArray:
     shares = np.maximum(held, least)
     if total == shares.sum() and (strategy != 1 or held.all()):
         return shares
-    counts = claims.readings.astype(np.int64)
+    counts = claims.curve_values.astype(np.int64)
     largest = np.minimum(np.maximum(counts[:, 2], least), claims.largest)
     if strategy == 2:
         level(shares, least, np.maximum(largest, shares), total)

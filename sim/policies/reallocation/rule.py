@@ -116,12 +116,12 @@ class Reallocation:
     def claims(self, beliefs: BelievedCurves, members: Members, total: int) -> Claims:
         """Return what members claim; the parameters are those of `share`."""
         limits = members.held, members.least, members.largest
-        readings = padded([beliefs.read_off(job, self.read_off) for job in members.job])
+        values = padded([beliefs.read_off(job, self.read_off) for job in members.job])
         work = relative = np.zeros(0)
         if self.weighs_work:
             work, counts = beliefs.work_left(members), equal_counts(members.largest, total).tolist()
             relative = np.array([*map(beliefs.relative_time, members.job, counts)])
-        return Claims(readings, *limits, total, work, relative, np.array(self.parameters, float))
+        return Claims(values, *limits, total, work, relative, np.array(self.parameters, float))
 
     def read_off(self, beliefs: BelievedCurves, job: int) -> FloatArray:
         """Return what `shares` needs of a job's believed curve, shape (r,)."""
@@ -189,7 +189,7 @@ class ReallocatingScheduler:
         Jobs whose share rounds to nothing, in order of arrival.
     """
 
-    promise: Promise = "lent"
+    promise: Promise = "inner"
 
     def __init__(
         self,
@@ -424,7 +424,7 @@ class ReallocatingScheduler:
         """Return the believed seconds until a job ends that holds so many from now on."""
         cost = self.rule.cost
         if run is None:
-            seconds = self.beliefs.serial(job) * self.beliefs.relative_time(job, processors)
+            seconds = self.beliefs.serial_time(job) * self.beliefs.relative_time(job, processors)
             return seconds + cost.start(processors)
         seconds = self.beliefs.seconds_left(run, processors)
         if processors != run.processors:
