@@ -28,7 +28,7 @@ from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.turnaround import BestTurnaround
 from sim.policies.backfill.conservative import Conservative
 from sim.policies.backfill.easy import Easy
-from sim.policies.backfill.none import NoBackfill, Skip
+from sim.policies.backfill.none import FirstFit, NoBackfill
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 from workloads.base import Trace
@@ -45,8 +45,8 @@ PLAIN = {
     "fair_share": (REPLAN, FairShare()),
     "queue_time": (NoBackfill(), QueueTimeAware(counts="all")),
     "queue_time median": (NoBackfill(), QueueTimeAware(counts="all", queue_time="median")),
-    "lpa": (Skip(), LocalAllocation()),
-    "fair": (Skip(), Fair()),
+    "lpa": (FirstFit(), LocalAllocation()),
+    "fair": (FirstFit(), Fair()),
 }
 PLANNED = {
     "iterative, depth 32": (REPLAN, Iterative(depth=32)),

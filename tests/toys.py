@@ -15,7 +15,7 @@ from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.conservative import Conservative
 from sim.policies.backfill.easy import Easy
-from sim.policies.backfill.none import NoBackfill, Skip
+from sim.policies.backfill.none import FirstFit, NoBackfill
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 from sim.state.records import Records
@@ -23,7 +23,7 @@ from workloads.base import Trace
 
 BACKFILLS = {
     "none": NoBackfill(),
-    "skip": Skip(),
+    "skip": FirstFit(),
     "easy": Easy(),
     "easy2": Easy(reservations=2),
     "conservative": Conservative(),

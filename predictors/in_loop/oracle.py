@@ -43,7 +43,7 @@ class NeedsTruth(Protocol):
         """Take the true runtimes, and a 64-bit key for errors drawn by counter."""
 
 
-def foresees(predictor: RuntimePredictor) -> bool:
+def may_ask_ahead(predictor: RuntimePredictor) -> bool:
     """Say whether a predictor may be asked of jobs to come: it knows all of them, or nothing."""
     return not has_curves(predictor) or provider(predictor, NeedsTruth) is not None
 

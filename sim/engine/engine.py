@@ -118,7 +118,7 @@ class Engine:
         """Run until nothing is left to happen."""
         if self.compiled is None:
             nobody = EmptyMemory(WaitingQueue().tables)
-            self.event_manager.bind(self.take_in, nobody, must_ask=always_ask)
+            self.event_manager.bind(self.process_and_decide, nobody, must_ask=always_ask)
         self._run = self.event_manager.tables.scalars
         self.expect_next()
         self.clock.run_instants(self._instant)
@@ -236,7 +236,7 @@ class Engine:
         self._tell_progress()
         self.expect_next()
 
-    def take_in(self, now: float) -> None:
+    def process_and_decide(self, now: float) -> None:
         """Take in what is in the books of an instant, and make its pass."""
         ended, expired, came = self.event_manager.take_in()
         self._arrive([job for job in came if job not in self._dependent])
@@ -281,7 +281,7 @@ class Engine:
                 self.resizer.resize(decision, now)
             elif type(decision) is WakeAt:
                 self.state.wake_at(*decision)
-            elif not any(each.carried_out(decision, now) for each in self.collaborators):
+            elif not any(each.carry_out(decision, now) for each in self.collaborators):
                 raise PolicyError(
                     f"the policy decided {decision!r}, which this run cannot carry out"
                 )
@@ -325,7 +325,7 @@ class Engine:
         for each in self.collaborators:
             predicted = each.started(run, belief, predicted)
         explanation = view.predictor.explain(job, processors) if self._learns else None
-        self.log.start(run, predicted, explanation, job not in self.preferences.unmolded)
+        self.log.start(run, predicted, explanation, job not in self.preferences.kept_requests)
         self.sensor.begin(run)
         if cost:
             self.resizer.delay_start(run, now, cost)

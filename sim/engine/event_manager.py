@@ -225,7 +225,7 @@ class CompiledRun(EventManager):
             nprocs=held,
             predicted=state.belief[order],
             **explained(said, submitted),
-            by_curve=~np.isin(order, list(engine.preferences.unmolded)),
+            chosen_by_curve=~np.isin(order, list(engine.preferences.kept_requests)),
             final=np.broadcast_to(np.True_, submitted),
         )
         return Records(

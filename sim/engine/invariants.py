@@ -55,7 +55,7 @@ class Checker(Watcher):
         changes, moved = view.changes, view.changes.moved_ends.items()
         has_grown = any(run.believed_end > before for run, before in moved)
         has_grown |= bool(changes.revised or changes.outages_changed)
-        self._is_excused = has_grown or (self._may_delay and bool(changes.resized))
+        self._is_excused = has_grown or (self._may_delay and bool(changes.granted))
         if promise == "inner":
             rule, lending = scheduler.rule, scheduler.lending
             excused = self._is_excused or (self._has_changed and not rule.cost.free)
@@ -141,7 +141,7 @@ class Checker(Watcher):
                 feasible = feasible or processors == view.requested_processors[job]
                 what = f"job {job} starts on {processors}, outside {least} to {largest}"
             else:
-                counts = view._feasible.special(job)
+                counts = view._feasible.sparse(job)
                 _require(view.malleable[job], seen, f"job {job} is resized but not malleable")
                 feasible = feasible and (counts is None or processors in counts)
                 what = f"job {job} goes on with {processors} processors, not feasible"

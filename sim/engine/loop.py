@@ -82,7 +82,7 @@ def keep_request(state: RunState, memory: Any, job: int) -> bool:
 
 
 @compiled
-def ask(state: RunState, memory: Any, job: int) -> bool:
+def choose_in_python(state: RunState, memory: Any, job: int) -> bool:
     """Let Python say how many processors a job gets that has just arrived."""
     return False
 

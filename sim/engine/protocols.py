@@ -163,7 +163,7 @@ class Collaborator:
     def before_pass(self, now: float) -> None:
         """Be told that the policy is about to decide."""
 
-    def carried_out(self, decision: Decision, now: float) -> bool:
+    def carry_out(self, decision: Decision, now: float) -> bool:
         """Carry out a decision that the engine does not know; say whether it was done."""
         return False
 

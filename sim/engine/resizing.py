@@ -9,7 +9,7 @@ from sim.errors import PolicyError
 from sim.state.decisions import Resize
 from sim.state.machine_state import MachineState, Run, rewrite
 from sim.state.processors import as_numbers, as_ranges, count_processors
-from sim.state.records import SHOWN_SHARE, Ranges
+from sim.state.records import LEAST_OBSERVED_SHARE, Ranges
 from sim.state.run_state import snapped
 from sim.state.view import View
 
@@ -87,7 +87,7 @@ class Resizer:
             )
         nodes = state.reallocate(run.job, processors)
         self._go_on(run, nodes, cost, now, pending)
-        state.resized.add(run)
+        state.granted.add(run)
 
     def extend(self, run: Run, until: float) -> None:
         """Let a run that keeps its processors go on until then before it is killed."""
@@ -122,7 +122,7 @@ class Resizer:
         kept = as_ranges(left[:wanted])
         state.release(as_ranges(left[wanted:]))
         state.hold(run.job, kept)
-        cost = self._engine.preferences.change_cost(run.processors, wanted)
+        cost = self._engine.preferences.forced_change_cost(run.processors, wanted)
         self._go_on(run, kept, seconds + cost, now)
         state.disturbed = True
         return True
@@ -139,7 +139,7 @@ class Resizer:
             seconds = max(seconds - pending, 0.0)
         pause = cost + pending
         if processors != before:
-            seconds *= engine.view.stretch_factors(run.job, before, np.array([processors])).item()
+            seconds *= engine.view.runtime_ratios(run.job, before, np.array([processors])).item()
         if engine.kills:
             spent = (now - run.changed) / self.whole_limit(run.job, before)
             rewrite(run, spent=run.spent + spent)
@@ -183,7 +183,7 @@ class Resizer:
         return tuple(
             (processors, seconds / share, {"share": share})
             for processors, (seconds, share) in segments.items()
-            if seconds >= SHOWN_SHARE * whole and share > 0
+            if seconds >= LEAST_OBSERVED_SHARE * whole and share > 0
         )
 
     # Requested times as limits

@@ -76,7 +76,7 @@ class RunLog:
     """
 
     def __init__(self, state: MachineState) -> None:
-        self._state, self.ended, self.completed, self.interruptions = state, 0, 0, 0
+        self._state, self.ended, self.not_failed, self.interruptions = state, 0, 0, 0
         jobs = state.jobs
         self.over, self.restarts = np.zeros(jobs, np.bool_), array("q", [0]) * jobs
         self._last_run = array("q", [-1]) * jobs
@@ -121,7 +121,7 @@ class RunLog:
         self._status[run.job] = status
         self.over[run.job] = True
         self.ended += 1
-        self.completed += status != "failed"
+        self.not_failed += status != "failed"
 
     def interrupt(self, run: Run, now: float) -> None:
         """Note that a run is over, but its job waits for another."""
@@ -161,7 +161,7 @@ class RunLog:
                 nprocs=run_processors,
                 predicted=run_belief,
                 **explained(said, run_job.size),
-                by_curve=by_curve.astype(np.bool_),
+                chosen_by_curve=by_curve.astype(np.bool_),
                 final=last[run_job] == np.arange(run_job.size),
             ),
             counters={"starts": float(run_job.size)},

@@ -21,7 +21,7 @@ from sim.evolving.stages import Stages
 from sim.machine.failing import FailingMachine, NodeEvent
 from sim.state.decisions import Decision, Requeue
 from sim.state.machine_state import Run
-from sim.state.records import Outages, Records, Recoveries
+from sim.state.records import FailureCosts, Outages, Records
 
 GIVEN_UP = "interrupted more often than cluster.max_restarts"
 AT_LIMIT = "killed at its limit"
@@ -92,7 +92,7 @@ class Recovery(Collaborator):
         self._evolving = evolving
         engine.work = self.work = Stages(setup, evolving)
         engine.ends_first = True
-        if engine.preferences.watches_health:
+        if engine.preferences.reads_cycle_times:
             engine.state.cycle_time_ratios = {}
         self.reasons: dict[int, str] = {}
         self._noted = 0.0
@@ -121,12 +121,12 @@ class Recovery(Collaborator):
         again = (held.run < records.restarts[held.job]) | (status[held.job] == "failed")
         area = (held.end_time - held.start_time) * held.processors * again
         lost = np.bincount(held.job, area, minlength=number)
-        recoveries = Recoveries(
+        recoveries = FailureCosts(
             evolving=evolving,
             lost_work=np.where(evolving, self.work.lost, lost),
             checkpoint_overhead=self.work.overhead,
             restart_overhead=self.work.restarting,
-            reason=[self.reasons.get(job, "") for job in range(number)],
+            failure_reason=[self.reasons.get(job, "") for job in range(number)],
             outages=NO_OUTAGES,
         )
         return replace(records, counters=counters, recoveries=recoveries)
@@ -239,7 +239,7 @@ class Recovery(Collaborator):
 
     # What is decided
 
-    def carried_out(self, decision: Decision, now: float) -> bool:
+    def carry_out(self, decision: Decision, now: float) -> bool:
         """Interrupt a run that is to be queued again."""
         if not isinstance(decision, Requeue):
             return False

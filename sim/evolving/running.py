@@ -313,7 +313,7 @@ class Asker(Follower):
             asked = RequestRecord(run.job, run.number, now, kind, held, wanted, seconds)
             self._asked.append(asked)
             self._standing[key] = asked
-        asked.held, asked.wanted, asked.seconds = run.processors, wanted, seconds
+        asked.held, asked.wanted, asked.wanted_seconds = run.processors, wanted, seconds
         self._requests[key] = RunRequest(*key, wanted, until)
         if self._engine.preferences.may_grant:
             self._engine.ask_for_pass()
@@ -336,7 +336,7 @@ class Asker(Follower):
 
     # What a policy says to requests
 
-    def carried_out(self, decision: Decision, now: float) -> bool:
+    def carry_out(self, decision: Decision, now: float) -> bool:
         """Carry out what a policy says to a request; say whether it says that.
 
         A grant is taken in at once, but after the pass that decided it, which has not

@@ -162,7 +162,7 @@ class Advice:
         if counts.size == 1:
             return counts, None
         reading = self.read(job, view, counts)
-        view._beliefs.mark(job, by_curve=reading is not None)
+        view._beliefs.mark(job, chosen_by_curve=reading is not None)
         if reading is None:
             return np.array([view.requested_processors[job]]), None
         return reading.counts, reading

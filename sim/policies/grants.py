@@ -115,7 +115,7 @@ class GrantingScheduler(AroundScheduler):
         if request.kind == "walltime":
             return max(run.believed_end, request.until)
         before, after = run.processors, request.processors
-        longer = max(view.stretch_factors(run.job, before, np.array([after])).item(), 1.0)
+        longer = max(view.runtime_ratios(run.job, before, np.array([after])).item(), 1.0)
         since = max(view.now, run.resumes) + self.rule.cost.change(before, after)
         return since + longer * view.seconds_left(run)
 

@@ -15,7 +15,7 @@ from sim.results import outcome
 from sim.results.lower_bounds import bound_figures, over_bounds
 from sim.results.outcome import RECOVERY_PARTS, Outcome, Table, completed, held_area
 from sim.results.steady_state import EPOCH, FEWEST, WINDOW, Figures, Trim, batch_means
-from sim.state.records import SHOWN_SHARE, Records, are
+from sim.state.records import LEAST_OBSERVED_SHARE, Records, are_among
 
 NARROW_PROCESSORS = 8
 SHORT_SECONDS = 3600.0
@@ -244,7 +244,7 @@ def _shown_counts(records: Records) -> tuple[IntArray, IntArray]:
     pairs, place = np.unique(held.job[last] * wide + held.processors[last], return_inverse=True)
     spent = np.bincount(place, (held.end_time - held.start_time)[last])
     jobs, counts = np.divmod(pairs, wide)
-    shown = spent >= SHOWN_SHARE * (records.end_time - records.run_start)[jobs]
+    shown = spent >= LEAST_OBSERVED_SHARE * (records.end_time - records.run_start)[jobs]
     return jobs[shown], counts[shown]
 
 
@@ -276,9 +276,9 @@ def learning_figures(run: Outcome, calibration: Sequence[Observation]) -> Figure
     """
     truth, own, asked = run.truth, run.own, run.records.predictions
     _, uses = np.unique(truth.application[own], return_counts=True)
-    plain = are(asked.method, PLAIN_METHODS)
+    plain = are_among(asked.method, PLAIN_METHODS)
     many = asked.observations >= FITTED_OBSERVATIONS
-    fitted = run.counted[asked.job] & many & ~plain & asked.by_curve
+    fitted = run.counted[asked.job] & many & ~plain & asked.chosen_by_curve
     runs = int((run.records.restarts[own] + 1).sum())
     return {
         "applications": len(uses),
@@ -327,7 +327,7 @@ def recovery_figures(records: Records) -> Figures:
     sums = {name: float(getattr(paid, name).sum()) for name in RECOVERY_PARTS}
     return {
         "evolving_jobs": int(paid.evolving.sum()),
-        "unfinished_jobs": int((np.array(paid.reason) != "").sum()),
+        "unfinished_jobs": int((np.array(paid.failure_reason) != "").sum()),
         **sums,
         **{f"{name}_share": _ratio(total, area) for name, total in sums.items()},
     }
@@ -363,7 +363,7 @@ def asking_figures(records: Records) -> Figures:
         "mean_grant_delay": float(np.mean(delays)) if delays else None,
         "granted_processors": sum(a.wanted - a.held for a in got if a.kind == "more"),
         "returned_processors": sum(a.held - a.wanted for a in got if a.kind == "fewer"),
-        "granted_walltime": sum(a.seconds for a in got),
+        "granted_walltime": sum(a.wanted_seconds for a in got),
         "denied_time": sum(a.denied_time for a in asked),
         "denied_wait": records.requests.denied_wait,
     }
@@ -411,7 +411,7 @@ def treatment_figures(run: Outcome) -> Figures:
     job, number, size = (v[several] for v in (held.job, held.run, held.processors))
     counts = pd.Series(size).groupby([job, number]).nunique()
     resized = np.unique(counts.index.get_level_values(0)[counts > 1])
-    read = counted[asked.job] & asked.by_curve & ~are(asked.method, STATED)
+    read = counted[asked.job] & asked.chosen_by_curve & ~are_among(asked.method, STATED)
     return {
         "molded_jobs": int((counted & (records.allocated != requested)).sum()),
         "jobs_below_requests": int((counted & (records.allocated < requested.min())).sum()),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from sim.results.steady_state import STEADY, Figures
 from sim.state.processors import NodeSets
-from sim.state.records import Records, RequestRecord, Requests, Rows, are
+from sim.state.records import Records, RequestRecord, Requests, Rows, are_among
 from workloads.base import COLUMNS, GroundTruth, Trace
 
 Column = Any
@@ -72,9 +72,9 @@ RECOVERY_PARTS = ("lost_work", "checkpoint_overhead", "restart_overhead")
 STRETCH = ("run", "start_time", "end_time", "processors")
 """Columns of allocations that records have under the same names."""
 ASKED = {
-    **{"job": "job_id", "held": "held_processors", "wanted": "wanted_processors"},
-    **{"seconds": "wanted_seconds", "answered": "answered_time"},
-}
+    "job": "job_id", "held": "held_processors", "wanted": "wanted_processors",
+    "answered": "answered_time",
+}  # fmt: skip
 """Columns of requests that records have under other names."""
 TABLES = ("jobs", "allocations", "timeline", "predictions")
 """The tables of a run."""
@@ -142,7 +142,7 @@ class Tables(Frames):
 
 def completed(records: Records) -> NDArray[np.bool_]:
     """Return which jobs ended by themselves, shape (n,)."""
-    return are(records.status, {"completed"})
+    return are_among(records.status, {"completed"})
 
 
 def held_area(records: Records) -> FloatArray:
@@ -163,7 +163,7 @@ def recovery_columns(records: Records) -> dict[str, Column]:
     if paid is None:
         return {}
     found = {name: getattr(paid, name) for name in ("evolving", *RECOVERY_PARTS)}
-    return found | {"reason": _words(paid.reason)}
+    return found | {"reason": _words(paid.failure_reason)}
 
 
 def recorded_columns(trace: Trace) -> dict[str, Column]:

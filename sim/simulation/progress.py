@@ -139,7 +139,7 @@ class ProgressGuard(Watcher):
 
     def decided(self, seen: RunSoFar, decisions: Sequence[Decision]) -> None:
         """Look at how long ago the last job ended, and end a run where that is too long."""
-        view, ended = seen.view, seen.log.completed
+        view, ended = seen.view, seen.log.not_failed
         now, happened = view.now, int(view._tables.scalars["events"].item())
         in_vain = seen.log.interruptions - INTERRUPTIONS_A_JOB * ended
         vain = in_vain * EVENTS_AN_INTERRUPTION > self._most

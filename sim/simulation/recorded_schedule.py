@@ -56,7 +56,7 @@ class RecordedSchedule:
         )
         ints, floats, bools = np.empty(0, np.int64), np.empty(0), np.empty(0, np.bool_)
         said = explained([], 0)
-        asked = Predictions(ints, floats, ints, floats, by_curve=bools, final=bools, **said)
+        asked = Predictions(ints, floats, ints, floats, chosen_by_curve=bools, final=bools, **said)
         excess = max(0, most_held(start, start + runtime, held) - machine.processors)
         return Records(
             submit_time=submit,

@@ -186,7 +186,7 @@ class Preferences:
 
     Attributes
     ----------
-    change_cost : callable
+    forced_change_cost : callable
         What a change of processors costs that the policy did not decide: two counts to
         seconds.
     scales_requests : bool
@@ -198,16 +198,16 @@ class Preferences:
         What beliefs are stretched by, where the policy wants that.
     picks_processors : bool
         Whether it names the processors on which a job ends first, on a shared machine.
-    watches_health : bool
+    reads_cycle_times : bool
         Whether the policy reads what evolving jobs measure of themselves.
-    unmolded : set of int
+    kept_requests : set of int
         Jobs whose request stands whatever a curve says: a rule would not go by it.
     """
 
-    change_cost: Callable[[int, int], float] = field(default=lambda before, after: 0.0)
+    forced_change_cost: Callable[[int, int], float] = field(default=lambda before, after: 0.0)
     scales_requests: bool = False
     may_grant: bool = False
     past_errors: PastErrors | None = None
     picks_processors: bool = False
-    watches_health: bool = False
-    unmolded: set[int] = field(default_factory=set)
+    reads_cycle_times: bool = False
+    kept_requests: set[int] = field(default_factory=set)

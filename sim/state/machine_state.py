@@ -83,7 +83,7 @@ _allocate, _reallocate = direct(run_state.allocate), direct(run_state.reallocate
 _release, _allocate_named = direct(run_state.release), direct(run_state.allocate_named)
 _push_holder, _pop_holder = direct(run_state.push_holder), direct(run_state.pop_holder)
 _ask_to_wake = direct(run_steps.ask_to_wake)
-_make_room = direct(run_state.make_room)
+_grow_ranges = direct(run_state.grow_ranges)
 
 
 class MachineState:
@@ -113,7 +113,7 @@ class MachineState:
         Runs whose believed end changed since the last pass, with the former one.
     disturbed : bool
         Whether anything else happened since the last pass (a wake-up, a failure).
-    resized : set of Run
+    granted : set of Run
         Runs whose processors a policy has changed behind a scheduler's back.
     outages : dict of int to (float, int)
         Failed nodes: when each is believed to be repaired, and its processors.
@@ -158,7 +158,7 @@ class MachineState:
         self.ended: list[Run] = []
         self.moved_ends: dict[Run, float] = {}
         self.disturbed = self.others_wait = False
-        self.resized: set[Run] = set()
+        self.granted: set[Run] = set()
         self.outages: dict[int, tuple[float, int]] = {}
         self.outages_changed = False
         self.ahead: set[int] = set()
@@ -174,7 +174,7 @@ class MachineState:
 
     def clear_changes(self) -> None:
         """Forget what was new: the policy has seen it."""
-        for news in (self.arrived, self.ended, self.moved_ends, self.revised, self.resized):
+        for news in (self.arrived, self.ended, self.moved_ends, self.revised, self.granted):
             news.clear()
         self.disturbed = self.outages_changed = False
 
@@ -230,14 +230,14 @@ class MachineState:
 
     def reallocate(self, job: int, processors: int) -> Ranges:
         """Let a running job have so many: of its own, and the lowest-numbered free ones."""
-        _make_room(self.tables, processors)
+        _grow_ranges(self.tables, processors)
         _reallocate(self.tables, job, processors)
         return self._held(job)
 
     def hold(self, job: int, nodes: Ranges) -> None:
         """Note that a job holds these processors, which are not free."""
         tables = self.tables
-        _make_room(tables, len(nodes))
+        _grow_ranges(tables, len(nodes))
         first = tables.scalars["ranges"].item()
         last = first + len(nodes)
         ranges_of(tables)[first:last] = list(nodes)

@@ -13,16 +13,16 @@ Ranges = tuple[tuple[int, int], ...]
 """Processor numbers as closed intervals, ascending and apart: ((0, 3), (7, 7))."""
 Rows = slice | IntArray
 """Which rows of a table: a slice, or their numbers."""
-SHOWN_SHARE = 0.05
+LEAST_OBSERVED_SHARE = 0.05
 """Least share of a run's time on a count after which the run shows its runtime there."""
 
 
-def are(words: Sequence[str], names: Collection[str]) -> NDArray[np.bool_]:
+def are_among(words: Sequence[str], names: Collection[str]) -> NDArray[np.bool_]:
     """Return which words are among some names.
 
     Examples
     --------
-    >>> are(["killed", "completed"], {"completed"}).tolist()
+    >>> are_among(["killed", "completed"], {"completed"}).tolist()
     [False, True]
     """
     return pd.Series(words, dtype=object).isin(names).to_numpy()
@@ -67,7 +67,7 @@ class Predictions:
         Runs that the predictor kept at that very count.
     mean_at_count : numpy.ndarray of float, shape (m,), seconds
         Their geometric mean, brought to this job; NaN without runs.
-    by_curve : numpy.ndarray of bool, shape (m,)
+    chosen_by_curve : numpy.ndarray of bool, shape (m,)
         Whether nothing but the curve, where there was one, kept the request standing.
     final : numpy.ndarray of bool, shape (m,)
         Whether this is the job's last run.
@@ -82,7 +82,7 @@ class Predictions:
     observations: IntArray
     runs_at_count: IntArray
     mean_at_count: FloatArray
-    by_curve: NDArray[np.bool_]
+    chosen_by_curve: NDArray[np.bool_]
     final: NDArray[np.bool_]
 
 
@@ -116,8 +116,8 @@ class RequestRecord:
         ``more`` or ``fewer`` processors, or ``walltime``.
     held, wanted : int
         Processors; the same where it asked for walltime.
-    seconds : float
-        How much longer than its limit it asked to run; 0 where it asked for processors.
+    wanted_seconds : float
+        How many seconds longer than its limit it asked to run; 0 where it asked for processors.
     outcome : str
         ``granted``, ``refused`` or ``withdrawn``: its run ended, or it needed it no more.
     answered : float
@@ -133,7 +133,7 @@ class RequestRecord:
     kind: str
     held: int
     wanted: int
-    seconds: float
+    wanted_seconds: float
     outcome: str = ""
     answered: float = 0.0
     denied_time: float = 0.0
@@ -157,7 +157,7 @@ class Requests:
 
 
 @dataclass(frozen=True)
-class Recoveries:
+class FailureCosts:
     """What failures, limits and checkpoints cost each job, in processor-seconds.
 
     Attributes
@@ -170,7 +170,7 @@ class Recoveries:
         Held for writing checkpoints, complete or cut short.
     restart_overhead : numpy.ndarray of float, shape (n,)
         Held for reading them.
-    reason : list of str, length n
+    failure_reason : list of str, length n
         Why a job did not complete; empty if it did.
     outages : Outages
     """
@@ -179,7 +179,7 @@ class Recoveries:
     lost_work: FloatArray
     checkpoint_overhead: FloatArray
     restart_overhead: FloatArray
-    reason: list[str]
+    failure_reason: list[str]
     outages: Outages
 
 
@@ -209,7 +209,7 @@ class Records:
         the engine counted; all of them reproducible.
     processors : int
         Size of the machine.
-    recoveries : Recoveries or None
+    recoveries : FailureCosts or None
         Where nodes may fail or jobs evolve.
     requests : Requests or None
         Where jobs may ask for processors or walltime.
@@ -227,5 +227,5 @@ class Records:
     predictions: Predictions
     counters: Mapping[str, float]
     processors: int
-    recoveries: Recoveries | None = None
+    recoveries: FailureCosts | None = None
     requests: Requests | None = None

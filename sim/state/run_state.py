@@ -313,7 +313,7 @@ def _write_holder(state: RunState, place: int, end: float, job: int, processors:
 
 
 @compiled
-def make_room(state: RunState, more: int) -> None:
+def grow_ranges(state: RunState, more: int) -> None:
     """Let the table of all ranges grow, if so many more might not find room."""
     wanted = state.scalars[0].ranges + more
     if wanted > state.ranges.size:
@@ -323,7 +323,7 @@ def make_room(state: RunState, more: int) -> None:
 @compiled
 def allocate(state: RunState, job: int) -> None:
     """Give a job the lowest-numbered free processors, as many as it will hold; there are enough."""
-    make_room(state, state.scalars[0].free_ranges)
+    grow_ranges(state, state.scalars[0].free_ranges)
     _allocate_more(state, job, 0, 0, state.processors[job])
 
 

@@ -18,7 +18,7 @@ from sim.state.availability import BelievedEnds
 from sim.state.run_state import RunState, longer, rank_in
 from workloads.base import Tabled
 
-FIRST_EXPIRY = 1 << 62
+EXPIRY_OFFSET = 1 << 62
 """From here on expiries are numbered: at one instant they come after all ends."""
 
 
@@ -159,7 +159,7 @@ def write_event(state: RunState, calendar: Calendar, place: int, job: int) -> No
     that in which they were foreseen.
     """
     end, believed, run = calendar.end_time[job], state.believed_end[job], state.scalars[0]
-    turn = FIRST_EXPIRY + run.sequence if end > believed else state.end_sequence[job]
+    turn = EXPIRY_OFFSET + run.sequence if end > believed else state.end_sequence[job]
     calendar.event_time[place] = min(end, believed)
     calendar.event_sequence[place], calendar.event_job[place] = turn, job
     run.sequence += 1
@@ -389,7 +389,7 @@ def process_ends(state: RunState, calendar: Calendar, now: float) -> int:
     """Take off whose runs end then, note who it was, and count them."""
     time, turn = calendar.event_time, calendar.event_sequence
     run, number = state.scalars[0], 0
-    while run.running > 0 and time[0] == now and turn[0] < FIRST_EXPIRY:
+    while run.running > 0 and time[0] == now and turn[0] < EXPIRY_OFFSET:
         job = state.ended_jobs[number] = calendar.event_job[0]
         number += 1
         vacate_at(state, calendar, job, 0)

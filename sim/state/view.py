@@ -131,14 +131,14 @@ class FeasibleCounts:
 
     def powers_of_two(self, job: int, request: int) -> IntArray:
         """Return the feasible counts that are powers of two, or the request; all if at most two."""
-        least, largest, special = self._least[job], self._largest[job], self.special(job)
+        least, largest, special = self._least[job], self._largest[job], self.sparse(job)
         if special is None and largest - least > 1:
             return _powers_between(least, largest, request)
         counts = self.counts(job)
         is_power = (counts & (counts - 1)) == 0
         return counts if counts.size <= 2 else sealed(counts[is_power | (counts == request)])
 
-    def special(self, job: int) -> IntArray | None:
+    def sparse(self, job: int) -> IntArray | None:
         """Return the job's feasible counts, None where every count between its extremes is."""
         return self._special.get(job)
 
@@ -147,12 +147,12 @@ class FeasibleCounts:
 
         Of a job without any, what is wanted, which is to lie between its extremes.
         """
-        counts = self.special(job)
+        counts = self.sparse(job)
         return wanted if counts is None else int(counts[place_up_to(counts, wanted)])
 
     def extremes(self, job: int) -> tuple[int, int]:
         """Return the least and the largest feasible count of the job."""
-        counts = self.special(job)
+        counts = self.sparse(job)
         if counts is None:
             return self._least[job], self._largest[job]
         return counts.item(0), counts.item(-1)
@@ -246,10 +246,10 @@ class ArrivedJobs:
         for job in jobs:
             for written, known in columns:
                 written[job] = known[job]
-            if (special := self.special(job)) is not None:
+            if (special := self.sparse(job)) is not None:
                 self._special[job] = special
 
-    def special(self, job: int) -> IntArray | None:
+    def sparse(self, job: int) -> IntArray | None:
         """Return any job's feasible counts, None where every count between its extremes is."""
         least, largest = self._least[job], self._largest[job]
         counts = None if least == largest else self._feasible(job)
@@ -270,7 +270,7 @@ class Changes(ReadOnly):
     """Runs whose believed end changed, with the former one."""
     revised = FromState[Set[int]](frozenset)
     """Applications about which the predictor changed its mind."""
-    resized = FromState[Set[Run]](frozenset)
+    granted = FromState[Set[Run]](frozenset)
     """Runs whose processors a policy has changed behind a scheduler's back."""
     outages_changed = FromState[bool]()
     """Whether nodes failed or came back, or are believed back otherwise."""
@@ -458,10 +458,10 @@ class Beliefs:
         least, most, runs = seen.get(application, (processors, processors, 0))
         seen[application] = Support(min(least, processors), max(most, processors), runs + 1)
 
-    def mark(self, job: int, by_curve: bool) -> None:
+    def mark(self, job: int, chosen_by_curve: bool) -> None:
         """Say whether a curve decided a job's count, or its request stood for another reason."""
-        unmolded = self.predictor._preferences.unmolded
-        (unmolded.discard if by_curve else unmolded.add)(job)
+        kept_requests = self.predictor._preferences.kept_requests
+        (kept_requests.discard if chosen_by_curve else kept_requests.add)(job)
 
 
 @dataclass(frozen=True)
@@ -618,7 +618,7 @@ class View(ReadOnly):
         """
         return self._beliefs.belief(job, processors)
 
-    def stretch_factors(self, job: int, processors: int, counts: IntArray) -> FloatArray:
+    def runtime_ratios(self, job: int, processors: int, counts: IntArray) -> FloatArray:
         """Return the believed runtime at each count over that at `processors`.
 
         Without a curve a job's work counts in processor-seconds, as if it sped

@@ -236,7 +236,7 @@ def test_compiled_passes_keep_jobs_to_come_from_the_state_of_a_view(policy, tabl
 
 def test_nor_while_jobs_evolve(monkeypatch):
     toy = ("workload=decks", "workload.cycles=60", "evolving=adaptive", "cluster=failing")
-    asks = Preferences(watches_health=True)
+    asks = Preferences(reads_cycle_times=True)
     monkeypatch.setattr("sim.policies.base.Policy.preferences", lambda policy: asks)
     walker = walked(monkeypatch, *toy, "policy=easy", "predictor=dynamic", every=3)
     assert walker.walks == 3

@@ -81,8 +81,8 @@ EDITS = {
     ),
     "fair_share": (
         "allocation/fair_share.py",
-        "np.ceil(rule.scale *",
-        "np.ceil(0.1 * rule.scale *",
+        "np.ceil(rule.shared_processors *",
+        "np.ceil(0.1 * rule.shared_processors *",
     ),
     "iterative": (
         "allocation/iterative.py",

@@ -68,7 +68,7 @@ class Twice:
         kept = [engine, engine.predictor, engine.machine, engine.work, engine.log, engine.clock]
         kept += [state, state.tables, shared, shared._beliefs, shared.predictor, state.load]
         kept += vars(shared).values()
-        kept += [*state.running.values(), *state.ended, *state.moved_ends, *state.resized]
+        kept += [*state.running.values(), *state.ended, *state.moved_ends, *state.granted]
         twin = copy.deepcopy(self.inner, {id(one): one for one in kept})
         first, second = list(twin.decide()), list(self.inner.decide())
         assert first == second

@@ -163,7 +163,7 @@ def test_figures_of_learning(spec):
         seen += len(counts) >= 3
     rows = range(len(asked.job))
     fitted = sum(
-        asked.method[i] == "adept" and asked.observations[i] >= 2 and asked.by_curve[i]
+        asked.method[i] == "adept" and asked.observations[i] >= 2 and asked.chosen_by_curve[i]
         for i in rows
     )
     assert got["share_seen_at_three_counts"] == pytest.approx(seen / n)

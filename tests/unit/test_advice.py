@@ -158,10 +158,10 @@ def test_the_curve_decides_unless_the_request_stands_whatever_it_says():
     for grade, decided in (("unusable", False), ("warning", True), ("unusable", False)):
         predictor.grade = grade
         assert (Advice().offer(0, view, counts)[1] is not None) == decided
-        assert (0 not in view.predictor._preferences.unmolded) == decided
+        assert (0 not in view.predictor._preferences.kept_requests) == decided
     predictor.grade = ""
     assert SmallestTurnaround(adopters=0.0).choose(0, view, None) == 3
-    assert 0 in view.predictor._preferences.unmolded
+    assert 0 in view.predictor._preferences.kept_requests
 
 
 def test_counts_are_rounded_down_but_not_below_the_first():

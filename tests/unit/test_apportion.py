@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.policies.reallocation.shares import apportion, fill_level, hand_out, level, make_room, snap
+from sim.policies.reallocation.shares import (
+    apportion,
+    fill_level,
+    hand_out,
+    level,
+    shrink_to_fit,
+    snap,
+)
 
 pytestmark = pytest.mark.fast
 
@@ -45,7 +52,7 @@ def test_snapping_hands_on_what_it_frees() -> None:
 
 def test_moves_follow_their_order() -> None:
     counts = np.array([5, 5, 5])
-    make_room(counts, np.array([1, 4, 1]), 9, np.array([1, 2, 0]))
+    shrink_to_fit(counts, np.array([1, 4, 1]), 9, np.array([1, 2, 0]))
     assert counts.tolist() == [4, 4, 1]
     hand_out(counts, np.array([9, 9, 3]), 14, np.array([2, 0]))
     assert counts.tolist() == [7, 4, 3]

@@ -157,7 +157,7 @@ def test_without_a_curve_fewer_processors_are_taken_to_start_at_once_and_end_soo
     fewer = SmallestTurnaround(without_curve="fewer", margin=1.0)
     assert fewer.choose(0, view, starts(waits)) == count
     assert view.belief(0, count) == believed
-    assert 0 in view.predictor._preferences.unmolded
+    assert 0 in view.predictor._preferences.kept_requests
     assert SmallestTurnaround().choose(0, view, starts(waits)) == 3
     predictor.learns = False
     assert fewer.choose(0, view, starts(waits)) == count

@@ -15,7 +15,7 @@ from sim.engine.invariants import Checker
 from sim.engine.watcher import Watcher
 from sim.engine.work import SensorNoise
 from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.passes.malleable import SEARCH, SharedOut, leave_room, shares_hold
+from sim.policies.passes.malleable import SEARCH, SharedOut, leave_room, still_valid
 from sim.policies.reallocation.beliefs import Members
 from sim.policies.reallocation.costs import FREE, Constant, Phases, Redistribution
 from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
@@ -468,7 +468,7 @@ def test_pdpa_searches_again_where_efficiency_changes_by_more_than_the_tolerance
     efficiency, tolerance, processors
 ):
     """Of 0.6 before, 0.49 is 18 % less and 0.47 is 22 % less; both are below 0.5."""
-    notes = {0: searching(phase=STABLE, efficiency=0.6, processors=8)}
+    notes = {0: searching(phase=STABLE, last_efficiency=0.6, measured_on=8)}
     rule = PerformanceDriven(tolerance=tolerance, step=4)
     assert shared_by_pdpa(rule, notes, efficiency, 16) == [processors]
 
@@ -512,4 +512,4 @@ def test_shares_stand_after_the_starts_where_nothing_of_them_has_changed(other, 
     jobs, largest = np.array([5, 6]), np.array([8, 8])
     before = SharedOut(jobs, largest, np.array([1, 3]), 4)
     asked = [np.array(told[name]) for name in ("jobs", "least", "largest")]
-    assert shares_hold(before, *asked, told["total"]) == hold
+    assert still_valid(before, *asked, told["total"]) == hold

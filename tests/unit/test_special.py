@@ -93,7 +93,7 @@ class FamilyView:
         self._learned = learned
         self.predictor = self._feasible = self._beliefs = self
 
-    def mark(self, job, by_curve):
+    def mark(self, job, chosen_by_curve):
         pass
 
     def caution(self, job):

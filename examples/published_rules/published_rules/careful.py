@@ -79,7 +79,7 @@ class NodeHealthAware:
 
     def preferences(self) -> Preferences:
         """Return those of a policy that leaves running jobs alone."""
-        return Preferences(watches_health=True)
+        return Preferences(reads_cycle_times=True)
 
     def begin(self, view: View) -> Scheduler:
         """Begin a run."""

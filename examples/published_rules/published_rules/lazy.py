@@ -8,7 +8,7 @@ from sim.errors import AT_LEAST_0, PolicyError
 from sim.policies.base import Allocation, OpenAllocation
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
-from sim.policies.passes.memory import foreseen, lay_running, profile_of
+from sim.policies.passes.memory import first_starts, lay_running, profile_of
 from sim.policies.ties import first_least, is_less
 from sim.state.availability import FIRST, occupy
 from sim.state.view import View
@@ -80,7 +80,7 @@ class LazyScheduler(OpenScheduler):
         """Return the count that the job at a place takes, its time there, and when; else None."""
         now, job = self.view.now, self.queue.job.item(place)
         counts, runtimes = self.allowed(place)
-        starts = foreseen(self.view._tables, self.memory, counts, runtimes)
+        starts = first_starts(self.view._tables, self.memory, counts, runtimes)
         may_start = starts <= now
         if is_reserved and not may_start.any():
             return None

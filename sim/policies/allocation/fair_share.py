@@ -65,23 +65,22 @@ WEIGHT, LIMIT = range(2)
 def cut_at_shares(state: RunState, memory: RuleMemory) -> int:
     """Allow each waiting job counts up to its share of the weights, rounded up.
 
-    Of what is shared out, `scale`, in processors; in `shares` column `LIMIT` is written. A share
-    that a job has stands, where shares are kept. Returns one past the last place that is
-    considered.
+    Of `shared_processors`; of `weights_and_limits`, column `LIMIT` is written. A share that a job
+    has stands, where shares are kept. Returns one past the last place that is considered.
     """
     queue, at, rule, total = memory.queue, memory.queue.at[0], memory.molding, 0.0
     for job in state.holder_job[: state.scalars[0].holders if rule.counts_running else 0]:
         if job >= 0:
-            total += rule.shares[job, WEIGHT]
+            total += rule.weights_and_limits[job, WEIGHT]
     for k in range(at.first, at.last):
         if queue.processors[k] > 0:
-            total += rule.shares[queue.job[k], WEIGHT]
+            total += rule.weights_and_limits[queue.job[k], WEIGHT]
     for k in range(at.first, at.last):
         if queue.processors[k] == 0:
             continue
-        own, offered = rule.shares[queue.job[k]], memory.menu_spans[queue.job[k]]
+        own, offered = rule.weights_and_limits[queue.job[k]], memory.menu_spans[queue.job[k]]
         if not rule.keeps_shares or np.isnan(own[LIMIT]):
-            own[LIMIT] = np.ceil(rule.scale * own[WEIGHT] / total * (1 - TIE))
+            own[LIMIT] = np.ceil(rule.shared_processors * own[WEIGHT] / total * (1 - TIE))
         begin, end = offered.begin, offered.begin + offered.number
         offered.low = begin
         offered.high = last_up_to(memory.menu_counts, begin, end, own[LIMIT]) + 1
@@ -103,8 +102,8 @@ class ShareLimit(Candidates):
         self._shares: FloatArray = np.full((len(view.submit_time), 2), np.nan)
         self.looks_ahead = rule.when == "submit"
         keeps = MoldingMemory(
-            scale=float(rule.factor * view.processors),
-            shares=self._shares,
+            shared_processors=float(rule.factor * view.processors),
+            weights_and_limits=self._shares,
             counts_running=rule.sum == "queued_and_running",
             keeps_shares=self.looks_ahead,
         )

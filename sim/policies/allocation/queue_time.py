@@ -166,7 +166,7 @@ def settle_heads(state: RunState, memory: RuleMemory) -> int:
     Returns one past the last place that is considered.
     """
     run, queue, at, free = state.scalars[0], memory.queue, memory.queue.at[0], state.scalars[0].free
-    queue_time, longest = memory.molding.queue_time, memory.molding.longest
+    queue_time, longest = memory.molding.wait_estimator, memory.molding.longest
     by_belief, waits, number = queue_time == 0, False, 0
     room = run.holders + at.last - at.first
     held, clock = np.empty(room), np.empty(room)  # what is still to come by belief, else the age
@@ -239,5 +239,5 @@ class QueueTimeAware(CappedCounts):
     def open(self, view: View) -> Candidates:
         """Begin a run."""
         queue_time = QUEUE_TIMES.index(self.queue_time)
-        keeps = MoldingMemory(queue_time=queue_time, longest=float(self.longest))
+        keeps = MoldingMemory(wait_estimator=queue_time, longest=float(self.longest))
         return CappedCandidates(view, self, decide, settle_heads, keeps)

@@ -149,7 +149,7 @@ class SmallestTurnaround:
     def tries(self, job: int, view: View) -> IntArray:
         """Return the counts that a job tries: its request alone, if it does not adopt the rule."""
         if view.jobs.adopter_draws[job] >= self.adopters:
-            view._beliefs.mark(job, by_curve=False)
+            view._beliefs.mark(job, chosen_by_curve=False)
             return np.array([view.requested_processors[job]])
         return tried(job, view, self.counts)
 

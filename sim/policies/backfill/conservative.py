@@ -534,7 +534,7 @@ class ConservativeScheduler(QueueScheduler):
             if view.running.get(run.job) is not run:
                 continue
             end, before = run.believed_end, max(before, now)
-            if run in view.changes.resized:
+            if run in view.changes.granted:
                 is_moved = True
             elif end < before:
                 changes.append((end, before, -run.processors))

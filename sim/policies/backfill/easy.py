@@ -20,7 +20,7 @@ from sim.policies.base import Allocation, OpenAllocation
 from sim.policies.molding.base import may_start, mold_queue
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
-from sim.policies.passes.memory import RuleMemory, foreseen, is_refuted, lay_running, profile_of
+from sim.policies.passes.memory import RuleMemory, first_starts, is_refuted, lay_running, profile_of
 from sim.policies.passes.queue_rule import QUEUE_FUNCTIONS, QueueScheduler
 from sim.state.availability import BelievedEnds, reserve_earliest
 from sim.state.run_state import RunState, longer
@@ -427,7 +427,7 @@ class EasyScheduler(QueueScheduler):
         changed, view._state.others_wait = [], queue.waiting > 1
         for place in queue.places().tolist():
             job = queue.job.item(place)
-            count = self.allocation.choose(job, view, partial(foreseen, view._tables, memory))
+            count = self.allocation.choose(job, view, partial(first_starts, view._tables, memory))
             seconds = view.belief(job, count)
             reserve_earliest(profile_of(memory), view.now, count, seconds)
             if (count, seconds) != (queue.processors.item(place), queue.runtime.item(place)):

@@ -27,7 +27,7 @@ class NoBackfill:
         return EasyScheduler(view, order, allocation, strict=True)
 
 
-class Skip:
+class FirstFit:
     """First fit: blocked jobs are passed over and hold no reservation; wide ones may starve."""
 
     def begin(self, view: View, order: Order, allocation: Allocation | OpenAllocation) -> Scheduler:

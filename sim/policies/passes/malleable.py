@@ -28,9 +28,9 @@ from sim.policies.reallocation.beliefs import TABLED, BelievedCurves, lent_end, 
 from sim.state.availability import BelievedEnds
 from sim.state.processors import held_ranges
 from sim.state.records import Allocations
-from sim.state.run_state import RunState, longer, make_room, struct_type, structure
+from sim.state.run_state import RunState, grow_ranges, longer, struct_type, structure
 from sim.state.run_steps import ask_to_wake, by_job, holders_in, padded, resize, runtime_on, start
-from sim.state.view import LEAST_BELIEF, as_scalars
+from sim.state.view import LEAST_BELIEF
 from sim.state.waiting_queue import Queue, pop, push, tidy
 from workloads.base import Tabled
 
@@ -43,16 +43,18 @@ JOB = record(
 """Of a job: the counts between which it may be if it is malleable, else 0; its present allocation;
 whether its curve was read; its request, 0 if it is believed to have a curve, and requested time;
 its believed runtime on one processor if the rule weighs work; its key in the queue."""
-ALLOCATION = record(job=int, processors=int, first_range=int, begun=float, over=float)
+ALLOCATION = record(job=int, processors=int, first_range=int, start_time=float, end_time=float)
 """Whose, on how many processors, where they begin in `RunState.ranges`, and from when until when;
 the last of a job ends with it."""
-SEARCH = record(phase=int, due=float, measured=float, efficiency=float, processors=int, wanted=int)
+SEARCH = record(
+    phase=int, due=float, new_efficiency=float, last_efficiency=float, measured_on=int, wanted=int
+)  # fmt: skip
 """Of a job whose count is searched by its efficiency: how far that has come; when to measure
 next, seconds, and what is measured then; the last measurement that was taken in, and the count it
 was made on, 0 before; the count that it would go on with if there were room, 0 if that is no
 matter."""
 TALLY = record(
-    members=int, deferred=int, allocations=int, is_held_back=int, queries=int, wake_time=float
+    running=int, deferred=int, allocations=int, is_held_back=int, queries=int, wake_time=float
 )
 """How much of the tables of their names is in use, whether nobody may begin in a pass, how often a
 predictor would have been asked, and for when, in seconds, a pass was last asked for to measure."""
@@ -118,7 +120,7 @@ class SharingMemory(structref.StructRefProxy):
         Who waits, for the least that it can use.
     backfilling : numpy.ndarray of BACKFILLING, shape (1,)
         Of EASY.
-    members : numpy.ndarray of int, shape (r,)
+    running : numpy.ndarray of int, shape (r,)
         Malleable jobs that run, in the order of their starts.
     deferred : numpy.ndarray of int, shape (n,)
         Malleable jobs that have arrived and may not queue yet, in the order of arrival.
@@ -140,7 +142,7 @@ class SharingMemory(structref.StructRefProxy):
     shares: Callable[[Claims], IntArray]
     queue: Queue
     backfilling: NDArray[Any]
-    members: IntArray
+    running: IntArray
     deferred: IntArray
     allocations: NDArray[Any]
     tally: NDArray[Any]
@@ -184,14 +186,14 @@ def must_measure(state: RunState, sharing: SharingMemory) -> bool:
 @compiled
 def prepare(state: RunState, sharing: SharingMemory) -> None:
     """Take from the members who ended, and what was known of them; make room for allocations."""
-    size, tally, members = sharing.allocations.size, sharing.tally[0], sharing.members
+    size, tally, members = sharing.allocations.size, sharing.tally[0], sharing.running
     if size - tally.allocations < members.size:
         sharing.allocations = longer(sharing.allocations, 2 * size)
     for job in state.ended_jobs[: state.scalars[0].ended_now]:
         state.processors[job], sharing.jobs[job].most = 0, 0
-    running = members[: tally.members]
+    running = members[: tally.running]
     running = running[state.processors[running] > 0]
-    tally.members = running.size
+    tally.running = running.size
     members[: running.size] = running
 
 
@@ -276,7 +278,7 @@ def shared_among(
 
 
 @compiled
-def shares_hold(
+def still_valid(
     before: SharedOut, jobs: IntArray, least: IntArray, largest: IntArray, total: int
 ) -> bool:
     """Say whether the shares stand after the starts: among the same jobs with the same limits."""
@@ -335,7 +337,7 @@ def pass_of(
         # What was shared out stands if all start that it counted with. Else it is shared out
         # anew, among deferred jobs, too, as long as they get nothing of it.
         claims, shares = claim(at, jobs, jobs.size, total, others_wait), before.shares
-        if jobs.size > 0 and not shares_hold(before, jobs, claims.least, claims.largest, total):
+        if jobs.size > 0 and not still_valid(before, jobs, claims.least, claims.largest, total):
             if deferred.size > 0:
                 everybody = np.concatenate((jobs, deferred))
                 shares = share(at, claim(at, everybody, jobs.size, total, True), total)
@@ -357,7 +359,7 @@ def _newcomers(at: Tables) -> tuple[IntArray, IntArray, BoolArray, int]:
     run, tally = state.scalars[0], sharing.tally[0]
     new = np.arange(run.first_arrived, run.arrived)
     arrived = np.concatenate((sharing.deferred[: tally.deferred], new))
-    running = sharing.members[: tally.members]
+    running = sharing.running[: tally.running]
     may_wait = (sharing.jobs["least"][arrived] > 0) & sharing.defers
     return running, arrived, may_wait, run.free + state.processors[running].sum()
 
@@ -366,7 +368,7 @@ def _newcomers(at: Tables) -> tuple[IntArray, IntArray, BoolArray, int]:
 def _claim(at: Tables, jobs: IntArray, certain: int, total: int, others_wait: bool) -> Claims:
     state, sharing = at
     own, tally, held = sharing.jobs, sharing.tally[0], np.zeros_like(jobs)
-    members, strict = tally.members, sharing.backfilling[0].strict != 0
+    members, strict = tally.running, sharing.backfilling[0].strict != 0
     held[:members] = state.processors[jobs[:members]]
     least, largest = own["least"][jobs], own["most"][jobs]
     least[certain:] = 0
@@ -424,15 +426,15 @@ def _find_starts(at: Tables) -> tuple[int, IntArray, int, bool]:
     """Find them as EASY does; of who starts, say how many places were written to `found`."""
     state, sharing = at
     held, tally, queue, run = state.processors, sharing.tally[0], sharing.queue, state.scalars[0]
-    number, free = tally.members, run.free
-    for job in sharing.members[: number if sharing.reclaims else 0]:
+    number, free = tally.running, run.free
+    for job in sharing.running[: number if sharing.reclaims else 0]:
         free += held[job] - sharing.jobs[job].least
     free = 0 if tally.is_held_back else free
     begun, free, is_blocked = find_heads(queue, free, sharing.backfilling)
     if is_blocked:
         ends = _lent_ends(state, sharing) if sharing.reclaims else holders_in(state)
         begun = find_backfills(queue, ends, free, run.now, sharing.backfilling)
-    members, starting = sharing.members[:number], queue.job[queue.found[:begun]]
+    members, starting = sharing.running[:number], queue.job[queue.found[:begun]]
     is_malleable = sharing.jobs["least"][starting] > 0
     total = run.free + held[members].sum() - held[starting[~is_malleable]].sum()
     jobs = np.concatenate((members, starting[is_malleable]))
@@ -445,7 +447,7 @@ def _begin_allocation(state: RunState, sharing: SharingMemory, job: int) -> None
     place = sharing.jobs[job].allocation = sharing.tally[0].allocations
     own = sharing.allocations[place]
     own.job, own.processors, own.first_range = job, state.processors[job], state.first_range[job]
-    own.begun = state.scalars[0].now
+    own.start_time = state.scalars[0].now
     sharing.tally[0].allocations += 1
 
 
@@ -460,7 +462,7 @@ def _resize(state: RunState, sharing: SharingMemory, job: int, count: int) -> No
         faster = runtime_on(sharing.believed, job, count)
         left *= faster / runtime_on(sharing.believed, job, before)
     sharing.tally[0].queries += 1
-    sharing.allocations[own.allocation].over = now
+    sharing.allocations[own.allocation].end_time = now
     resize(state, job, count, left)
     _begin_allocation(state, sharing, job)
 
@@ -491,9 +493,9 @@ def _carry_out(
         if due != tally.wake_time:
             tally.wake_time = due
             ask_to_wake(state, due)
-    number = tally.members
+    number = tally.running
     before_pass = state.processors[jobs[:number]]
-    make_room(state, shares.sum())
+    grow_ranges(state, shares.sum())
     for k in range(number):
         if shares[k] < before_pass[k]:
             _resize(state, sharing, jobs[k], shares[k])
@@ -505,12 +507,12 @@ def _carry_out(
         new += is_malleable
         pop(queue, place)
     tidy(queue)
-    make_room(state, shares.sum())
+    grow_ranges(state, shares.sum())
     for k in range(number):
         if shares[k] > before_pass[k]:
             _resize(state, sharing, jobs[k], shares[k])
-    sharing.members[: jobs.size] = jobs
-    tally.members = jobs.size
+    sharing.running[: jobs.size] = jobs
+    tally.running = jobs.size
     return 0
 
 
@@ -556,7 +558,7 @@ class CompiledSharingRule(CompiledRule):
         has_room = runtimes <= MOST_RUNTIMES and (processors <= TABLED or not rule.weighs_work)
         is_read = self._curved or not rule.reads_beliefs
         malleable = np.flatnonzero(engine.malleable).tolist()
-        return has_room and is_read and all(engine.shown.special(job) is None for job in malleable)
+        return has_room and is_read and all(engine.shown.sparse(job) is None for job in malleable)
 
     def begin(self, state: RunState) -> None:
         """Begin a run whose jobs stand here, and wait for the least that they can use."""
@@ -564,8 +566,7 @@ class CompiledSharingRule(CompiledRule):
         wanted, jobs, running = state.processors, state.processors.size, state.holder_end.size
         engine.shown.arrive(range(jobs))
         own, rows = np.zeros(jobs, JOB), [np.zeros(0)] * jobs
-        columns: Any = [as_scalars(own[name]) for name in ("least", "read", "serial_time")]
-        least, read, serial_time = columns
+        least, read, serial_time = own["least"], own["read"], own["serial_time"]
         for job in np.flatnonzero(engine.malleable).tolist():
             least[job] = rule.queue_count(beliefs, job)
             rows[job] = beliefs.read_off(job, rule.read_off)
@@ -585,7 +586,7 @@ class CompiledSharingRule(CompiledRule):
             "shares": rule.shares,
             "queue": self._easy.queue.tables,
             "backfilling": self._easy.backfilling,
-            "members": np.zeros(running, np.int64),
+            "running": np.zeros(running, np.int64),
             "deferred": np.zeros(jobs, np.int64),
             "allocations": np.zeros(jobs + 2 * running, ALLOCATION),
             "tally": np.zeros(1, TALLY),
@@ -614,19 +615,18 @@ class CompiledSharingRule(CompiledRule):
     def answer(self) -> None:
         """Measure the runs whose measurement is due, each anew."""
         state, searches, engine = self._state, self.memory.searches, self._engine
-        members = self.memory.members[: self.memory.tally["members"].item()]
+        members = self.memory.running[: self.memory.tally["running"].item()]
         for job in members[searches["due"][members] <= state.scalars["now"]].tolist():
-            anew = searches["processors"].item(job) > 0
+            anew = searches["measured_on"].item(job) > 0
             engine.sensor.measure(job, state.processors.item(job), anew=anew)
-            searches["measured"][job] = engine.state.efficiency.pop(job)
+            searches["new_efficiency"][job] = engine.state.efficiency.pop(job)
 
     def allocations(self, end_time: FloatArray) -> Allocations:
         """Return the allocations of all runs, in the order of their begins, when all have ended."""
         sharing, state, tally = self.memory, self._state, self.memory.tally[0]
         self._engine.view.predictor._asked.queries += int(tally["queries"])
         made = _allocations_of(sharing)[: tally["allocations"]]
-        made["over"][sharing.jobs["allocation"]] = end_time
+        made["end_time"][sharing.jobs["allocation"]] = end_time
         nodes = held_ranges(state, made["first_range"])
-        names = "job", "begun", "over", "processors"
-        job, begun, over, processors = (made[name].copy() for name in names)
-        return Allocations(job, np.zeros_like(job), begun, over, processors, nodes)
+        kept = {name: made[name].copy() for name in ("job", "start_time", "end_time", "processors")}
+        return Allocations(run=np.zeros_like(made["job"]), nodes=nodes, **kept)

@@ -62,11 +62,11 @@ class MoldingMemory(NamedTuple):
     depth : int
     by_time, fills_idle : bool
         As of `sim.policies.allocation.iterative`.
-    queue_time : int
+    wait_estimator : int
     longest : float, seconds
         As of `sim.policies.allocation.queue_time`.
-    scale : float
-    shares : numpy.ndarray of float, shape (n, 2)
+    shared_processors : float
+    weights_and_limits : numpy.ndarray of float, shape (n, 2)
     counts_running, keeps_shares : bool
         As of `sim.policies.allocation.fair_share`.
     serial_time : numpy.ndarray of float, shape (n,), seconds
@@ -76,10 +76,10 @@ class MoldingMemory(NamedTuple):
     depth: int = 0
     by_time: bool = False
     fills_idle: bool = False
-    queue_time: int = 0
+    wait_estimator: int = 0
     longest: float = 0.0
-    scale: float = 0.0
-    shares: FloatArray = np.zeros((0, 2))
+    shared_processors: float = 0.0
+    weights_and_limits: FloatArray = np.zeros((0, 2))
     counts_running: bool = False
     keeps_shares: bool = False
     serial_time: FloatArray = np.zeros(0)
@@ -331,7 +331,7 @@ def _earliest_starts(
 _find_earliest = direct(_earliest_starts)
 
 
-def foreseen(
+def first_starts(
     state: RunState, memory: RuleMemory, counts: IntArray, runtimes: FloatArray, anew: bool = False
 ) -> FloatArray:
     """Return the earliest start of each (count, runtime), on the profile as it is or laid anew.

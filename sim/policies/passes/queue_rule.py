@@ -7,9 +7,9 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray, has_curves
 from predictors.compiling import direct
-from predictors.in_loop.oracle import foresees
+from predictors.in_loop.oracle import may_ask_ahead
 from sim.engine.engine import Engine
-from sim.engine.loop import ask, keep_request, never_ask, start_nobody
+from sim.engine.loop import choose_in_python, keep_request, never_ask, start_nobody
 from sim.engine.protocols import CompiledRule, is_exactly
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import chooses_by_offers
@@ -19,7 +19,7 @@ from sim.policies.passes.memory import (
     admit,
     choose,
     choose_by_reservations,
-    foreseen,
+    first_starts,
     is_refuted,
     make_memory,
     must_ask,
@@ -121,7 +121,7 @@ class QueueScheduler:
         is_settled = is_settled or not (learns or self.chooses_anew)
         if self.candidates is not None:
             is_settled = self.candidates.compiled_pass is not None and not (learns or is_limited)
-            is_settled = is_settled and foresees(engine.predictor)
+            is_settled = is_settled and may_ask_ahead(engine.predictor)
         is_compiled = is_exactly(self, kind) and self.has_static_keys and is_settled
         return CompiledQueueRule(engine, self) if is_compiled else None
 
@@ -160,7 +160,7 @@ class QueueScheduler:
     def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the earliest start of each (count, runtime) behind reservations for all."""
         is_laid = self.keeps_reservations
-        return foreseen(self.view._tables, self.memory, counts, runtimes, anew=not is_laid)
+        return first_starts(self.view._tables, self.memory, counts, runtimes, anew=not is_laid)
 
     def admit(self, job: int) -> None:
         """Choose the count of a job that has just arrived, and queue it."""
@@ -267,12 +267,12 @@ class CompiledQueueRule(CompiledRule):
         by_offers = chooses_by_offers(allocation) and scheduler.by_arrival and not engine.kills
         self._rule: Any = scheduler.candidates or (allocation if by_offers else None)
         is_settled = self._rule is not None or is_exactly(allocation, Request)
-        foresees_all = not self._learns and foresees(engine.predictor)
+        foresees_all = not self._learns and may_ask_ahead(engine.predictor)
         is_known = scheduler.by_arrival and not scheduler.chooses_anew
         self.asks_at_arrivals = not (foresees_all and is_settled and is_known)
         settles = keep_request
         if self.asks_at_arrivals:
-            settles = ask
+            settles = choose_in_python
         elif by_offers:
             settles = choose if scheduler.keeps_reservations else choose_by_reservations
         asks = must_ask if scheduler.chooses_anew or self._learns else never_ask

@@ -108,7 +108,7 @@ class BelievedCurves:
         self._known.pop(job, None)
         self.notes.pop(job, None)
 
-    def keep(self, job: int, what: str, read: Callable[[int], Found]) -> Found:
+    def cached(self, job: int, what: str, read: Callable[[int], Found]) -> Found:
         """Return something of a job, which is read once until beliefs about it change."""
         known = self._known.setdefault(job, {})
         if what not in known:
@@ -118,7 +118,7 @@ class BelievedCurves:
 
     def serial_time(self, job: int) -> float:
         """Return the believed T(1) in seconds."""
-        return self.keep(job, "serial_time", self._read_serial_time)
+        return self.cached(job, "serial_time", self._read_serial_time)
 
     def _read_serial_time(self, job: int) -> float:
         view = self.view
@@ -129,19 +129,19 @@ class BelievedCurves:
 
     def table(self, job: int) -> FloatArray:
         """Return the believed T(n)/T(1) by n, from 0 (infinite) to the job's largest count."""
-        return self.keep(job, "table", self._read_table)
+        return self.cached(job, "table", self._read_table)
 
     def _read_table(self, job: int) -> FloatArray:
         counts = np.arange(1, self.view.extremes(job)[1] + 1)
-        return np.append(np.inf, self.view.stretch_factors(job, 1, counts))
+        return np.append(np.inf, self.view.runtime_ratios(job, 1, counts))
 
     def has_table(self, job: int) -> bool:
         """Say whether a job's whole curve was read."""
         return "table" in self._known.get(job, ())
 
-    def request(self, job: int) -> int:
+    def fallback_request(self, job: int) -> int:
         """Return the request of a job for which the predictor has no curve, else 0."""
-        has_curve = self.keep(job, "has_curve", self.view.predictor.has_curve)
+        has_curve = self.cached(job, "has_curve", self.view.predictor.has_curve)
         return 0 if has_curve else self.view.requested_processors[job]
 
     def read_off(self, job: int, reading: Callable[["BelievedCurves", int], Found]) -> Found:
@@ -153,7 +153,7 @@ class BelievedCurves:
         reading : callable
             Believed curves and job to what the rule needs; one for a run.
         """
-        return self.keep(job, "reading", partial(reading, self))
+        return self.cached(job, "reading", partial(reading, self))
 
     def relative_time(self, job: int, processors: int) -> float:
         """Return the believed T(n)/T(1)."""
@@ -161,7 +161,7 @@ class BelievedCurves:
             return 1.0
         if self.has_table(job) or self.view.extremes(job)[1] <= TABLED:
             return self.table(job).item(processors)
-        return self.view.stretch_factors(job, 1, np.array([processors])).item()
+        return self.view.runtime_ratios(job, 1, np.array([processors])).item()
 
     def work_left(self, members: Members) -> FloatArray:
         """Return the believed serial seconds that each member still has to do, shape (n,)."""

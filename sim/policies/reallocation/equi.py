@@ -10,7 +10,7 @@ from predictors.compiling import compiled
 from sim.policies.passes.malleable import Claims
 from sim.policies.reallocation.beliefs import BelievedCurves
 from sim.policies.reallocation.rule import Reallocation
-from sim.policies.reallocation.shares import hand_out, in_equal_parts, make_room
+from sim.policies.reallocation.shares import hand_out, in_equal_parts, shrink_to_fit
 from sim.policies.ties import TIE, first_least
 
 
@@ -43,7 +43,7 @@ def expanded(claims: Claims) -> IntArray:
     shares = np.maximum(claims.held, claims.least)
     running, starting = (claims.held > 0).nonzero()[0], (claims.held == 0).nonzero()[0]
     oldest = np.arange(running.size) if claims.parameters[0] == 0 else np.arange(running.size)[::-1]
-    make_room(shares, claims.least, claims.total, running[oldest])
+    shrink_to_fit(shares, claims.least, claims.total, running[oldest])
     hand_out(shares, claims.largest, claims.total, starting)
     hand_out(shares, claims.largest, claims.total, running)
     return shares

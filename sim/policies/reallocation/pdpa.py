@@ -12,7 +12,7 @@ from predictors.compiling import compiled
 from sim.policies.passes.malleable import SEARCH, Claims, SharingMemory, prepare
 from sim.policies.reallocation.beliefs import BelievedCurves, Members
 from sim.policies.reallocation.rule import Reallocation
-from sim.policies.reallocation.shares import hand_out, make_room
+from sim.policies.reallocation.shares import hand_out, shrink_to_fit
 from sim.state.run_state import RunState
 
 NO_REF, INCREASE, DECREASE, STABLE = range(4)
@@ -36,7 +36,7 @@ def held_until(searches: NDArray[Any], now: float, low: float) -> float:
     """Return when the search goes on, infinity if all are stable or one performs badly."""
     until = inf
     for search in searches:
-        if search.processors > 0 and search.efficiency < low:
+        if search.measured_on > 0 and search.last_efficiency < low:
             return inf
         if search.phase != STABLE and search.wanted == 0:
             until = min(until, search.due)
@@ -46,8 +46,9 @@ def held_until(searches: NDArray[Any], now: float, low: float) -> float:
 @compiled
 def _measure(search: Any, held: int, own: FloatArray) -> int:
     """Take in a measurement, move on to the next state, and return the wanted count."""
-    efficiency, before, processors = search.measured, search.efficiency, search.processors
-    search.efficiency, search.processors = efficiency, held
+    efficiency, before = search.new_efficiency, search.last_efficiency
+    processors = search.measured_on
+    search.last_efficiency, search.measured_on = efficiency, held
     changed = before > 0 and abs(efficiency - before) > own[TOLERANCE] * before
     if search.phase == STABLE and not (changed and processors == held):
         return held
@@ -92,8 +93,8 @@ def shares_by_search(claims: Claims) -> IntArray:
             asked[k] = search.wanted
     wanted = np.minimum(np.maximum(asked, least), claims.largest)
     shares = np.minimum(np.maximum(held, least), wanted)
-    worst = np.argsort(searches["efficiency"].copy(), kind="mergesort")
-    make_room(shares, least, claims.total, worst)
+    worst = np.argsort(searches["last_efficiency"].copy(), kind="mergesort")
+    shrink_to_fit(shares, least, claims.total, worst)
     hand_out(shares, wanted, claims.total, np.arange(held.size)[::-1])
     for k, search in enumerate(searches):
         if shares[k] != held[k] > 0:
@@ -111,7 +112,7 @@ def hold_back(state: RunState, sharing: SharingMemory) -> None:
     """Let nobody start while a search goes on."""
     prepare(state, sharing)
     tally = sharing.tally[0]
-    searches = sharing.searches[sharing.members[: tally.members]]
+    searches = sharing.searches[sharing.running[: tally.running]]
     tally.is_held_back = held_until(searches, state.scalars[0].now, sharing.parameters[LOW]) < inf
 
 
@@ -192,7 +193,7 @@ class PerformanceDriven(Reallocation):
         for place in np.flatnonzero(members.held).tolist():
             searches[place] = notes[members.job[place]]
             if searches["due"][place] <= view.now:
-                searches["measured"][place] = view.measured_efficiency(members.job[place])
+                searches["new_efficiency"][place] = view.measured_efficiency(members.job[place])
         claims = self.claims(beliefs, members, total)
         shares = self.shares(claims._replace(searches=searches, now=view.now))
         notes.update(zip(members.job, searches.tolist(), strict=True))

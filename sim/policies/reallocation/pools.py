@@ -10,7 +10,7 @@ from predictors.compiling import compiled
 from sim.policies.passes.malleable import Claims
 from sim.policies.reallocation.beliefs import BelievedCurves
 from sim.policies.reallocation.rule import Reallocation
-from sim.policies.reallocation.shares import hand_out, level, make_room
+from sim.policies.reallocation.shares import hand_out, level, shrink_to_fit
 from sim.policies.ties import TIE
 
 STRATEGIES = "min", "pref", "average"
@@ -43,7 +43,7 @@ def pooled(claims: Claims) -> IntArray:
         for limits in (preferred, largest):
             hand_out(shares, limits, total, (shares < limits).nonzero()[0])
     elif shares.sum() > total:
-        make_room(shares, least, total, np.argsort(least - shares, kind="mergesort"))
+        shrink_to_fit(shares, least, total, np.argsort(least - shares, kind="mergesort"))
     else:
         hand_out(shares, largest, total, np.argsort(shares - least, kind="mergesort"))
     return shares
@@ -80,7 +80,7 @@ def _shrink(shares: IntArray, preferred: IntArray, claims: Claims) -> None:
     """Take from those most above their preferred count, then from those above their least."""
     for limits in (preferred, claims.least):
         above = np.argsort(limits - shares, kind="mergesort")
-        make_room(shares, np.minimum(shares, limits), claims.total, above)
+        shrink_to_fit(shares, np.minimum(shares, limits), claims.total, above)
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Pools(Reallocation):
             enough = np.flatnonzero(efficiency > bound * (1 + TIE))
             count = int(enough[-1]) + 1 if enough.size else 1
             found.append(min(max(count, least), largest))
-        if request := beliefs.request(job):
+        if request := beliefs.fallback_request(job):
             found[:2] = (max(min(count, request), least) for count in found[:2])
         return np.array(found, float)
 

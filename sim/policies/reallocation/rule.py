@@ -9,7 +9,7 @@ import numpy as np
 
 from predictors.base import BoolArray, FloatArray, IntArray
 from predictors.compiling import compiled
-from predictors.in_loop.oracle import foresees
+from predictors.in_loop.oracle import may_ask_ahead
 from sim.engine.engine import Engine
 from sim.engine.protocols import CompiledRule, Promise, Scheduler, is_exactly
 from sim.errors import AT_LEAST_0, FINITE, check_choices
@@ -227,7 +227,7 @@ class ReallocatingScheduler:
             or not (rule.reclaim or (rule.shrinks_unasked and not rule.defers))
             or self.view.predictor.learns
             or engine.kills
-            or not foresees(engine.predictor)
+            or not may_ask_ahead(engine.predictor)
             or not (isinstance(inner, EasyScheduler) and inner.is_plain)
             or inner.reservations != 1
             or inner.chooses_anew
@@ -248,7 +248,7 @@ class ReallocatingScheduler:
 
     def _start_count(self, job: int) -> int:
         """Return the count with which a job starts, below which it need not fall."""
-        return self.beliefs.keep(job, "start count", partial(self.rule.queue_count, self.beliefs))
+        return self.beliefs.cached(job, "start count", partial(self.rule.queue_count, self.beliefs))
 
     def decide(self) -> list[Decision]:
         """Decide who starts, and who grows and shrinks."""
@@ -293,7 +293,7 @@ class ReallocatingScheduler:
         if others_wait:
             keeps_all = not (self.rule.reclaim or self._is_held_back)
             strict = self._strict and not self.rule.grows_only
-            request = np.array([*map(self.beliefs.request, asked)], np.int64)
+            request = np.array([*map(self.beliefs.fallback_request, asked)], np.int64)
             leave_room(held, least, members.largest, request, keeps_all, strict)
         return members
 
@@ -366,7 +366,7 @@ class ReallocatingScheduler:
 
     def _snapped(self, members: Members, shares: IntArray, total: int) -> IntArray:
         """Lower the shares to feasible counts."""
-        allowed = [*map(self.view._feasible.special, members.job)]
+        allowed = [*map(self.view._feasible.sparse, members.job)]
         usable = [
             None if counts is None else counts[(counts >= low) & (counts <= high)]
             for counts, low, high in zip(
@@ -385,8 +385,7 @@ class ReallocatingScheduler:
         tuple of (numpy.ndarray of int, float)
             The shares, and when the first change that came too soon may be tried again.
         """
-        rule, now = self.rule, self.view.now
-        later = np.inf
+        rule, now, later = self.rule, self.view.now, np.inf
         if rule.cost.free and rule.distance == 0:
             return shares, later
         shares = shares.copy()

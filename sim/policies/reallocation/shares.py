@@ -130,13 +130,13 @@ def snap(shares: IntArray, total: int, allowed: list[IntArray | None]) -> IntArr
 
 
 @compiled
-def make_room(counts: IntArray, least: IntArray, total: int, victims: IntArray) -> None:
+def shrink_to_fit(counts: IntArray, least: IntArray, total: int, victims: IntArray) -> None:
     """Lower counts in place, one victim after the other, until they fit in the total.
 
     Examples
     --------
     >>> counts = np.array([4, 4, 2])
-    >>> make_room(counts, np.array([1, 1, 2]), 7, np.array([0, 1]))
+    >>> shrink_to_fit(counts, np.array([1, 1, 2]), 7, np.array([0, 1]))
     >>> counts.tolist()
     [1, 4, 2]
     """
