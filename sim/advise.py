@@ -14,7 +14,7 @@ from predictors.cli.terminal import SILENT, Display, PlainConsole, fitting_table
 from sim.composition import options_below
 from sim.errors import ConfigError, SimError
 from sim.results.artefacts import read_table
-from sim.results.durable import as_json, table_console, write_csv, write_whole
+from sim.results.durable import as_json, sha256, table_console, write_csv, write_whole
 from sim.results.metrics import mean
 from sim.results.sentences import backtest_folder, backtest_sentence
 from sim.site.candidate_schedules import expected_wait
@@ -92,11 +92,10 @@ class Jobs:
 
 def read_jobs(words: Sequence[str]) -> Jobs:
     """Return the jobs of a log, or those of a run's folder or its ``jobs.parquet``."""
-    if words and "=" not in words[0]:
-        path = Path(words[0])
-        path = path / RUN if path.is_dir() else path
-        if path.suffix == ".parquet":
-            return _of_run(path)
+    path = Path(*words[:1])
+    path = path / RUN if words and path.is_dir() else path
+    if path.suffix == ".parquet" and ("=" not in words[0] or path.exists()):
+        return _of_run(path)
     given = of_log(words)
     if not given:
         raise ConfigError("no jobs are given: moldsim advise JOBS")
@@ -165,7 +164,7 @@ def _of_run(path: Path) -> Jobs:
         first = " ".join(str(error).split())[:200]
         raise SimError(f"{path}: not a table of a run's jobs: {first}") from error
     names = {int(one): f"application {one}" for one in sorted(runs["group"].unique())}
-    return Jobs(runs, names, path.parent.name or "run", None, most, None, {})
+    return Jobs(runs, names, path.parent.name or "run", sha256(path), most, None, {})
 
 
 @dataclass(frozen=True)
@@ -228,7 +227,7 @@ def advise(jobs: Jobs, own: Options, shown: Display = SILENT) -> Advised:
     }
     if jobs.trace is not None and jobs.trace.identity == "user_request":
         figures["identity"] = jobs.trace.identity
-    if starts and jobs.checksum:
+    if starts and jobs.trace is not None and jobs.checksum:
         figures["backtest"] = backtest_sentence(jobs.source, jobs.checksum, jobs.processors)
     return Advised(tuple(rows), figures)
 

@@ -73,7 +73,8 @@ def _written(asked: argparse.Namespace, shown: Display) -> list[Path]:
     return [stem.with_suffix(ending) for ending in (".svg", ".dark.svg", ".png")]
 
 
-def _numbers(text: str) -> list[int]:
+def numbers(text: str) -> list[int]:
+    """Return whole numbers that stand between commas."""
     return [int(one) for one in text.split(",")]
 
 
@@ -93,7 +94,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--columns", type=int, choices=(1, 2), default=1,
                         help="columns of a paper that it fills (default 1)")  # fmt: skip
     parser.add_argument("--no-title", action="store_true", help="without policy and workload")
-    parser.add_argument("--of", type=_numbers, default=[], metavar="N[,N]",
+    parser.add_argument("--of", type=numbers, default=[], metavar="N[,N]",
                         help="which jobs (of resized) or applications (of speedups)")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="FOLDER",
                         help="where to write KIND.svg, .dark.svg, .png (RUN/plots)")  # fmt: skip

@@ -21,7 +21,8 @@ from predictors.cli.terminal import PlainConsole
 from predictors.compiling import kernel_folder
 from sim.composition import configuration
 from sim.config import CONFIG_FOLDER
-from sim.errors import SimError
+from sim.errors import AT_LEAST_1, SimError
+from sim.results.durable import answering
 
 TOY = ("workload.jobs=40",)
 SHARED = ("cluster=shared", "cluster.processors=16", "cluster.history=1200", "workload.jobs=10")
@@ -60,6 +61,7 @@ def warm(overrides: Sequence[str]) -> None:
         summarise(play(config, config, set_scene(config, 0)).outcome)
 
 
+@answering
 def main(given: Sequence[str] | None = None) -> int:
     """Compile; return the exit status."""
     parser = argparse.ArgumentParser(
@@ -78,11 +80,8 @@ def main(given: Sequence[str] | None = None) -> int:
     console = PlainConsole(stderr=True, soft_wrap=True)
     wanted = [t for t in toys() if not asked.only or any(o in t for o in asked.only)]
     if not wanted:
-        console.print(f"{' '.join(asked.only)}: selects nothing; give parts such as policy=sa")
-        return 2
-    if asked.processes < 1:
-        console.print(f"--processes={asked.processes}: must be at least 1")
-        return 2
+        raise SimError(f"{' '.join(asked.only)}: selects nothing; give parts such as policy=sa")
+    AT_LEAST_1.check(**{"--processes": asked.processes})
     with ProcessPoolExecutor(min(asked.processes, len(wanted)), get_context("spawn")) as pool:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the processes stay deaf to it
         begun = [pool.submit(warm, overrides) for overrides in wanted]

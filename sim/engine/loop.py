@@ -191,8 +191,7 @@ def advance(
                 run.admitted += 1
             number = rule.decide(state, memory)
             for place in memory.queue.found[:number]:
-                start(state, memory.queue.job[place])
-                pop(memory.queue, place)
+                start(state, pop(memory.queue, place))
             tidy(memory.queue)
             plan_ends(state, calendar)
             run.pass_due = 0

@@ -30,9 +30,7 @@ class Fastest:
 
     def begin(self, view: View, scheduler: Scheduler) -> Scheduler:
         """Begin a run."""
-        if view.load is None:
-            return scheduler
-        return PlacingScheduler(view, scheduler)
+        return scheduler if view.load is None else PlacingScheduler(view, scheduler)
 
 
 class PlacingScheduler(AroundScheduler):

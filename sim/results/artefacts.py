@@ -239,8 +239,18 @@ def has_tables(folder: Path) -> bool:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Return a table as its file has it; what names of folders say, as ``seed=1``, is not read."""
-    return pd.read_parquet(path, partitioning=None)
+    """Return a table as its file has it; what names of folders say, as ``seed=1``, is not read.
+
+    Raises
+    ------
+    SimError
+        If there is no such file, or it is no table.
+    """
+    try:
+        return pd.read_parquet(path, partitioning=None)
+    except (OSError, ValueError) as error:
+        why = "not a table that can be read" if path.exists() else "no such file"
+        raise SimError(f"{path}: {why}; moldsim verify checks a run") from error
 
 
 def read_tables(folder: Path, shown: Any = None) -> Tables:

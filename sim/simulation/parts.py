@@ -301,9 +301,9 @@ def _keys(door: Door, answer: object) -> FloatArray | None:
 def _shares(door: Door, answer: object) -> IntArray:
     """Return the processors of each member."""
     _, members, total = door.args
-    words = f"{len(members)} whole numbers, each up to the member's largest, at most {total} in all"
+    words = f"{len(members)} whole numbers from `least` to `largest`, at most {total} in all"
     found: IntArray = _array(door, answer, "iu", (len(members),), words).astype(np.int64)
-    if (found < 0).any() or (found > members.largest).any() or found.sum() > total:
+    if (found < members.least).any() or (found > members.largest).any() or found.sum() > total:
         door.refuse(answer, words)
     return found
 
@@ -389,6 +389,7 @@ CHECKS: dict[str, Callable[[Door, Any], Any]] = {
     "keys": _keys,
     "choose": lambda door, answer: _count(door, answer, door.args[1].counts(door.args[0])),
     "queue_count": _queue_count,
+    **dict.fromkeys(("hold_back", "wake"), _is("seconds, infinity for never", Real)),
     "share": _shares,
     "begin": _begun,
     "open": _begun,
@@ -470,14 +471,17 @@ def let_in(part: Any) -> Door | None:
     if is_own(kind):
         return None
     door = Door()
-    own = [name for one in kind.__mro__ if not is_own(one) for name in vars(one)]
-    public = {name: getattr(kind, name, None) for name in {*own, *CHECKS} if name[0] != "_"}
+    kinds = [one for one in reversed(kind.__mro__) if not is_own(one)]
+    own = {name: one for each in kinds for name, one in vars(each).items()}
+    static = {name for name, one in own.items() if isinstance(one, staticmethod | classmethod)}
+    names = {*CHECKS} | (own.keys() - static)
+    public = {name: getattr(kind, name, None) for name in names if name[0] != "_"}
     plain = (name for name, one in public.items() if not (isclass(one) or hasattr(one, "py_func")))
-    names = [name for name in plain if callable(public[name])]
-    body: dict[str, Any] = {name: _guarded(door, name, CHECKS.get(name)) for name in names}
+    asked = [name for name in plain if callable(public[name])]
+    body: dict[str, Any] = {name: _guarded(door, name, CHECKS.get(name)) for name in asked}
     if "curve" in body:
-        asked = _guarded(door, "curve", _has_answer)
-        body["known_counts"] = lambda *args: asked(*args) if door.has_gaps else None
+        known = _guarded(door, "curve", _has_answer)
+        body["known_counts"] = lambda *args: known(*args) if door.has_gaps else None
     if "has_curves" in vars(kind):
         body["has_curves"] = kind.has_curves
     names_of = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}

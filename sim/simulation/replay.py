@@ -84,7 +84,7 @@ def given_figures(config: Settings, scene: Scene, played: Played) -> Figures:
     return {
         "given_truth": played.told_truth,
         "given_runs": runs,
-        "given_work_share": (played.known_area + charged_area) / work,
+        "given_work_share": (played.known_area + charged_area) / work if work else 0.0,
         "given_charged": played.charged > 0 if runs else None,
         "given_sizes": sizes,
         "given_size_noise": workload.get("size_noise", 0.0) if sizes == "known" else None,

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,17 +62,18 @@ def of_log(given: Sequence[str]) -> list[str]:
     ConfigError
         If one of them has no effect on what is done with a log.
     """
-    for one in given:
+    is_log = bool(given) and ("=" not in given[0] or Path(given[0]).exists())
+    rest = list(given[is_log:])
+    for one in rest:
         if one.partition("=")[0].lstrip("+~").partition(".")[0] in ("policy", "baseline"):
             raise ConfigError(
                 f"{one}: has no effect here; workload.*, cluster.processors, seed have"
             )
-    if not given or "=" in given[0]:
-        return list(given)
-    log, rest = given[0], list(given[1:])
+    if not is_log:
+        return rest
     named = any(one.startswith("workload=") for one in rest)
-    kind = [] if named else [f"workload={guess_format(log)}"]
-    return [*kind, f"workload.path={quoted(str(log))}", *rest]
+    kind = [] if named else [f"workload={guess_format(given[0])}"]
+    return [*kind, f"workload.path={quoted(str(given[0]))}", *rest]
 
 
 def read_source(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sim.errors import POSITIVE_SHARE, ConfigError
+from sim.errors import POSITIVE_SHARE, up_to
 from sim.state.records import Ranges
 
 
@@ -160,8 +160,7 @@ class PastErrors:
 
     def __init__(self, quantile: float, least: int = 3, memory: int = 64) -> None:
         POSITIVE_SHARE.check_or_null(**{"policy.error_quantile": quantile})
-        if not 1 <= least <= memory:
-            raise ConfigError(f"least must be 1 to {memory}, got {least}")
+        up_to(memory).check(least=least)
         self.quantile = quantile
         self._least = least
         self._memory = memory

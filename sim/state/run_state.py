@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct, record
+from sim.errors import PolicyError
 
 _register: Any = structref.register
 _define_proxy: Any = structref.define_proxy
@@ -322,7 +323,15 @@ def grow_ranges(state: RunState, more: int) -> None:
 
 @compiled
 def allocate(state: RunState, job: int) -> None:
-    """Give a job the lowest-numbered free processors, as many as it will hold; there are enough."""
+    """Give a job the lowest-numbered free processors, as many as it will hold.
+
+    Raises
+    ------
+    PolicyError
+        If fewer are free.
+    """
+    if state.processors[job] > state.scalars[0].free:
+        raise PolicyError("decide starts jobs on more processors than are free")
     grow_ranges(state, state.scalars[0].free_ranges)
     _allocate_more(state, job, 0, 0, state.processors[job])
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct, record
+from sim.errors import PolicyError
 from sim.state.run_state import kinds_in, longer, maker, rank_in, struct_type, structure
 
 AT = record(
@@ -169,14 +170,23 @@ def push(queue: Queue, job: int, processors: int, runtime: float, key: float) ->
 
 
 @compiled(inline="always")
-def pop(queue: Queue, place: int) -> None:
-    """Take out the job at a place."""
+def pop(queue: Queue, place: int) -> int:
+    """Take out the job at a place, and return it.
+
+    Raises
+    ------
+    PolicyError
+        If none waits there: a rule has found what it should not.
+    """
     at = queue.at[0]
+    if not 0 <= place < at.last or queue.processors[place] == 0:
+        raise PolicyError("decide found a place at which no job waits, or found one twice")
     queue.processors[place] = 0
     at.waiting -= 1
     if at.waiting == 0:
         at.first = at.last = 0
         at.layout += 1
+    return int(queue.job[place])
 
 
 _tidy = direct(tidy)

@@ -97,6 +97,16 @@ class Sharing(Reallocation):
         return self.answer(members)
 
 
+class Timing(Reallocation):
+    """A rule that answers wrongly when something is to happen."""
+
+    def hold_back(self, beliefs):
+        return self.answers["hold_back"]
+
+    def wake(self, beliefs):
+        return self.answers["wake"]
+
+
 class Deciding:
     """A policy that is its own scheduler."""
 
@@ -180,6 +190,12 @@ def sharing(answer):
     return policy(reallocation=rule)
 
 
+def timing(**answers):
+    rule = Timing()
+    object.__setattr__(rule, "answers", {"hold_back": np.inf, "wake": np.inf} | answers)
+    return policy(reallocation=rule)
+
+
 def none_mixed(counts):
     return [None, *[1.0] * (counts.size - 1)]
 
@@ -217,8 +233,11 @@ WRONG = {
     "keys too many": (policy(Ordering(lambda s: np.ones(s.size + 1))), "Ordering.keys: answered"),
     "keys text": (policy(Ordering(lambda s: ["a"] * s.size)), "none of them NaN, or None"),
     "negative shares": (sharing(lambda m: m.least - 99), "Sharing.share: answered"),
-    "shares beyond": (sharing(lambda m: m.least + 999), "up to the member's largest"),
+    "shares beyond": (sharing(lambda m: m.least + 999), "from `least` to `largest`"),
+    "shares too few": (sharing(lambda m: m.least - 1), "from `least` to `largest`, at most"),
     "no shares": (sharing(lambda m: None), "Sharing.share: answered None; must be"),
+    "held back": (timing(hold_back=None), "Timing.hold_back: answered None; must be seconds, inf"),
+    "wakes": (timing(wake="x"), "Timing.wake: answered 'x'; must be seconds, infinity for never"),
     "unknown job": ({"policy": Deciding([Start(99, 1)])}, "Deciding.decide: answered Start(job=99"),
     "job as text": ({"policy": Deciding([Start("0", 1)])}, "must be a list of sim.state.decisions"),
     "start on none": ({"policy": Deciding([Start(0, 0)])}, "on 1 to 16 processors"),
@@ -243,6 +262,41 @@ def test_what_cannot_be_used_is_one_line_that_names_the_class(name):
     assert said in str(error.value)
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 400
+
+
+class Area:
+    """An order whose keys are reckoned in place, or by a function of the class."""
+
+    recomputed = False
+
+    def __init__(self, in_place):
+        self.in_place = in_place
+
+    @staticmethod
+    def area(processors, runtime):
+        return processors * runtime
+
+    @classmethod
+    def of_class(cls, processors, runtime):
+        return cls.area(processors, runtime)
+
+    def keys(self, now, submit, processors, runtime):
+        if not self.in_place:
+            return type(self).of_class(processors, runtime)
+        runtime *= processors
+        return runtime
+
+
+@pytest.mark.parametrize("rule", [None, Equipartition(), Equipartition(distance=1e-6)])
+def test_an_order_may_reckon_in_place_and_by_its_class(rule):
+    """Its keys are of copies: what is believed of jobs stays, compiled or not."""
+    waits = []
+    for in_place in (True, False):
+        policy = sim.Policy(Area(in_place), sim.Easy(), sim.Request(), rule)
+        asked = ("workload.jobs=60", "workload.load=1.3", "moldability.malleable=0.5")
+        done = sim.run(*asked, **FEW, policy=policy, predictor="user_estimate")
+        waits.append(done.jobs["start_time"].tolist())
+    assert waits[0] == waits[1]
 
 
 @pytest.mark.fast

@@ -38,7 +38,7 @@ class BehindOthers:
 
     def begin(self, view, order, allocation):
         own = np.array([[float(self.user)]])
-        return easy.EasyScheduler(view, order, allocation, decides=decide, own=own)
+        return easy.EasyScheduler(view, order, allocation, decides=decide, plugin_data=own)
 
 
 def jobs(seed):

@@ -6,13 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
+from sim.errors import PolicyError
 from sim.policies.backfill.easy import fill_window
 from sim.policies.passes.memory import BACKFILLING
-from sim.state.waiting_queue import BLOCK, WaitingQueue, push
+from sim.state.run_state import allocate, idle_state
+from sim.state.waiting_queue import BLOCK, WaitingQueue, pop, push
 
 pytestmark = pytest.mark.fast
 JOBS = 48 * BLOCK
 summarised_in = njit(lambda queue: queue.summarised)
+popped = njit(lambda queue, place: pop(queue, place))
 
 
 def plainly(processors, runtime, first, last, free, spare, now, shadow):
@@ -25,6 +28,24 @@ def plainly(processors, runtime, first, last, free, spare, now, shadow):
             free -= wanted
             found.append(job)
     return found
+
+
+@pytest.mark.parametrize("place", [-1, 1, 10**9])
+def test_a_place_at_which_nobody_waits_is_refused(place):
+    queue = WaitingQueue().tables
+    push(queue, 0, 4, 10.0, 0.0)
+    push(queue, 1, 4, 10.0, 0.0)
+    assert popped(queue, 1) == 1
+    with pytest.raises(PolicyError, match="a place at which no job waits, or found one twice"):
+        popped(queue, place)
+
+
+def test_more_processors_than_are_free_are_not_allocated():
+    state = idle_state(processors=8, jobs=2, holders=2)
+    state.processors[:] = 6, 3
+    allocate(state, 0)
+    with pytest.raises(PolicyError, match="on more processors than are free"):
+        allocate(state, 1)
 
 
 @settings(max_examples=8)

@@ -342,6 +342,21 @@ def test_advice_from_a_run(tmp_path):
     assert row["predicted"] == pytest.approx(median_size * (100 + 3200 / 8), rel=0.15)
 
 
+def test_runs_of_one_name_in_two_folders_keep_their_advice(tmp_path, monkeypatch):
+    """A replication's folder has an equals sign in its name, as a key has."""
+    monkeypatch.chdir(tmp_path)
+    for place, serial in (("a", 100.0), ("b", 500.0)):
+        jobs = runs_of([1, 2, 4, 8], serial).rename(columns={"nprocs": "allocated_processors"})
+        jobs = jobs.assign(application=3, status="completed", size=1.0, requested_time=7200.0)
+        jobs = jobs.assign(submit_time=np.arange(len(jobs), dtype=float))
+        jobs["end_time"] = jobs["runtime"].cumsum()
+        folder = tmp_path / place / "policy=sa,seed=1"
+        folder.mkdir(parents=True)
+        jobs.to_parquet(folder / "jobs.parquet")
+        assert main([f"{place}/policy=sa,seed=1"]) == 0
+    assert len(list((tmp_path / "backtests").iterdir())) == 2
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

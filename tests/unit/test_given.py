@@ -50,6 +50,13 @@ def test_no_learned_preset_gives_runs_away(name):
     assert predictor.get("before", predictor)["calibration"] is None
 
 
+def test_of_a_log_without_work_no_share_is_given(tmp_path):
+    lines = [job_line(job_number=k, run_time=0) for k in range(1, 5)]
+    asked = "workload=swf", f"workload.path={write_log(tmp_path, '; MaxProcs: 4', *lines)}"
+    given = played(*asked, "workload.cleaning.zero_runtime=keep", "policy=easy")[1]
+    assert given["given_work_share"] == 0.0
+
+
 @pytest.mark.parametrize("name", LEARNED)
 def test_by_default_nothing_learned_runs_before_the_start(name):
     predictor = composed(f"predictor={name}")["predictor"]

@@ -111,6 +111,18 @@ def test_what_cannot_be_drawn_is_one_line(run, capsys, asked, problem):
     assert error.count("\n") == 1
 
 
+def test_a_table_that_is_missing_or_damaged_is_named_in_a_line(run, capsys):
+    table = run / "predictions.parquet"
+    table.write_bytes(table.read_bytes()[:-7])
+    assert main([str(run), "runtimes"]) == 2
+    assert f"error: {table}: not a table that can be read" in capsys.readouterr().err
+    table.unlink()
+    assert main([str(run), "runtimes"]) == 2
+    error = capsys.readouterr().err
+    assert f"error: {table}: no such file" in error
+    assert error.count("\n") == 1
+
+
 def test_a_rigid_run_has_nothing_to_show_of_resizing(run, capsys):
     tables = read_run(run).tables
     first = tables.allocations.groupby(["job_id", "run"]).head(1)
@@ -207,7 +219,7 @@ class Curves:
         counts = np.array([1, 2, 4])
         known = list(applications) or [3, 5]
         believed = {3: np.array([1.0, 1.5, 2.0]), 5: None}
-        return [Speedups(one, 7, counts, counts * 1.0, believed[one]) for one in known]
+        return [Speedups(one, 7, counts, counts * 1.0, believed.get(one)) for one in known]
 
     def background(self):
         time = np.linspace(0.0, 7200.0, 5)
@@ -221,8 +233,15 @@ def test_speedups_and_load_are_drawn_true_and_believed(run):
     true, believed, given = first.lines
     assert true.get_ydata().tolist() == [1.0, 2.0, 4.0]
     assert believed.get_ydata().tolist() == [1.0, 1.5, 2.0]
-    assert set(given.get_xdata()) <= {1, 2, 4}
+    assert given.get_ydata() == pytest.approx(given.get_xdata())
     assert len(second.lines) == 2
+    jobs = found.jobs
+    between = int(jobs[jobs["allocated_processors"] == 3]["application"].iloc[0])
+    (line,) = figure_of(found, "speedups", of=[between]).axes
+    own = jobs[jobs["application"] == between]["allocated_processors"]
+    got = sorted({*own[own <= 4]})  # 3 among them, between counts of the curve
+    assert line.lines[-1].get_xdata().tolist() == got
+    assert line.lines[-1].get_ydata() == pytest.approx(got)
     (only,) = figure_of(found, "speedups", of=[3]).axes
     assert only.get_title() == "application 3 (7 jobs)"
     whole, errors = figure_of(found, "background", columns=2).axes

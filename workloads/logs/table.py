@@ -490,7 +490,8 @@ class TableWorkload(FileWorkload):
         if missing:
             raise WorkloadError(
                 f"{self.file}: no column is known to say {', '.join(missing)}; name them, such as "
-                f"'workload.columns={{submit: NAME, start: NAME, end: NAME, processors: NAME}}'; "
+                "'workload.columns={submit: NAME, start: NAME, end: NAME, processors: NAME}' "
+                "(of moldsim run; describe and convert take --column submit=NAME); "
                 f"it has {shown}"
             )
         return chosen

@@ -31,4 +31,4 @@ class EasyWhileFew:
     def begin(self, view: View, order: Order, allocation: Allocation) -> easy.EasyScheduler:
         """Begin a run."""
         own = np.array([[float(self.most)]])
-        return easy.EasyScheduler(view, order, allocation, decides=decide, own=own)
+        return easy.EasyScheduler(view, order, allocation, decides=decide, plugin_data=own)

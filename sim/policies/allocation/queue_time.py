@@ -7,6 +7,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
+from sim.errors import Bounds
 from sim.policies.advice import JobCurve
 from sim.policies.allocation.curve import average, knee
 from sim.policies.molding.base import Candidates, OpenCounts, may_start, mold_and_settle
@@ -233,8 +234,7 @@ class QueueTimeAware(CappedCounts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.longest > 1:
-            raise ValueError(f"longest must be above 1 s, got {self.longest}")
+        Bounds("above 1 s", np.nextafter(1.0, 2.0)).check(longest=self.longest)
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""

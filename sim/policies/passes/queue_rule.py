@@ -192,8 +192,8 @@ class QueueScheduler:
 
     def keys_of(self, jobs: IntArray, processors: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the keys of jobs by the order, which is not that of arrival."""
-        submit = np.asarray(self.view.submit_time)[jobs]
-        return np.asarray(self.order.keys(self.view.now, submit, processors, runtimes))
+        given = np.asarray(self.view.submit_time)[jobs], processors.copy(), runtimes.copy()
+        return np.asarray(self.order.keys(self.view.now, *given))
 
     def start(self, place: int) -> Start:
         """Start the job at a place on its count."""

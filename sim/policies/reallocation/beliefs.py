@@ -165,15 +165,14 @@ class BelievedCurves:
 
     def work_left(self, members: Members) -> FloatArray:
         """Return the believed serial seconds that each member still has to do, shape (n,)."""
-        seconds_left, relative = self.view.seconds_left, self.relative_time
-        return np.array(
-            [
-                self.serial_time(job)
-                if run is None
-                else seconds_on(seconds_left(run), relative(job, run.processors), 1.0)
-                for job, run in zip(members.job, members.run, strict=True)
-            ]
-        )
+        return np.array([*map(self._work_of, members.job, members.run)])
+
+    def _work_of(self, job: int, run: Run | None) -> float:
+        """Return that of a job, which runs or does not."""
+        if run is None:
+            return self.serial_time(job)
+        relative_time = self.relative_time(job, run.processors)
+        return seconds_on(self.view.seconds_left(run), relative_time, 1.0)
 
     def seconds_left(self, run: Run, processors: int) -> float:
         """Return the believed seconds of progress left if a run held so many processors."""
@@ -282,8 +281,7 @@ class LendingView(View):
         state.now, state.arrived = self._real.now, [*arrived]
         free = self._real.free + sum(running[job].processors - kept[job] for job in kept)
         self._held_back = held_back, free if held_back < np.inf else 0
-        shown = state.tables.scalars
-        shown["now"], shown["free"] = state.now, free - self._held_back[1]
+        state.tables.scalars[["now", "free"]] = state.now, free - self._held_back[1]
         state.disturbed = True
         state.moved_ends, state.ended = {}, []
         state.outages_changed = self._shown is not None or self._real.changes.outages_changed

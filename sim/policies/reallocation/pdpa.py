@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
+from sim.errors import AT_LEAST_0, AT_LEAST_1, between
 from sim.policies.passes.malleable import SEARCH, Claims, SharingMemory, prepare
 from sim.policies.reallocation.beliefs import BelievedCurves, Members
 from sim.policies.reallocation.rule import Reallocation
@@ -157,14 +158,11 @@ class PerformanceDriven(Reallocation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.low_efficiency <= self.high_efficiency:
-            raise ValueError(
-                f"high_efficiency={self.high_efficiency}, low_efficiency={self.low_efficiency}: "
-                "must both be at least 0, the second at most the first"
-            )
-        for name, least in (("step", 1), ("interval", 1), ("stable_interval", 1), ("tolerance", 0)):
-            if not getattr(self, name) >= least:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        AT_LEAST_0.check(high_efficiency=self.high_efficiency, tolerance=self.tolerance)
+        between(0.0, self.high_efficiency).check(low_efficiency=self.low_efficiency)
+        AT_LEAST_1.check(
+            step=self.step, interval=self.interval, stable_interval=self.stable_interval
+        )
 
     @property
     def parameters(self) -> tuple[float, ...]:

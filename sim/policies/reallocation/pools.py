@@ -7,6 +7,7 @@ import numpy as np
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
+from sim.errors import SHARE, between
 from sim.policies.passes.malleable import Claims
 from sim.policies.reallocation.beliefs import BelievedCurves
 from sim.policies.reallocation.rule import Reallocation
@@ -122,11 +123,9 @@ class Pools(Reallocation):
     def __post_init__(self) -> None:
         super().__post_init__()
         least, preferred, largest = self._efficiencies
-        if not 1 >= least >= preferred >= largest >= 0:
-            raise ValueError(
-                f"min_efficiency={least}, preferred_efficiency={preferred}, "
-                f"max_efficiency={largest}: none may be above the one before it; all within 0 to 1"
-            )
+        SHARE.check(min_efficiency=least)
+        between(0.0, least).check(preferred_efficiency=preferred)
+        between(0.0, preferred).check(max_efficiency=largest)
 
     @property
     def _efficiencies(self) -> tuple[float, float, float]:

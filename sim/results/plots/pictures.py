@@ -542,8 +542,8 @@ def _speedups(figure: "Figure", run: RunFolder, of: Sequence[int]) -> None:
         if one.believed is not None:
             axes.plot(one.counts, one.believed, label="predicted at the end", **BELIEVED)
         own = run.jobs[run.jobs["application"] == one.application]["allocated_processors"]
-        given = np.intersect1d(own.to_numpy(), one.counts)
-        true = one.true[np.searchsorted(one.counts, given)]
+        given = np.unique(own[own.between(one.counts[0], one.counts[-1])].to_numpy(float))
+        true = np.exp(np.interp(np.log(given), np.log(one.counts), np.log(one.true)))
         axes.plot(given, true, "o", color=INK, markersize=2.5, label="counts that jobs got")
         axes.set_xscale("log", base=2)
         axes.set_yscale("log", base=2)
