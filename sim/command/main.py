@@ -33,7 +33,7 @@ SUBCOMMANDS = {
     "study": Subcommand("sim.study", "a whole study by its name, and its answers"),
     "compare": Subcommand("sim.compare", "tables, plots and a page of all runs below a folder"),
     "plot": Subcommand("sim.plot", "a picture of a run, for papers and slides"),
-    "explain": Subcommand("sim.explain", "why a job waited, and why it got its processors"),
+    "explain": Subcommand("sim.explain", "why a job waited, and which counts were compared for it"),
     "verify": Subcommand("sim.verify", "which runs below a folder are complete and undamaged"),
     "dataset": Subcommand("sim.dataset", "one data set of all runs below a folder"),
     "backtest": Subcommand("sim.backtest", "how far the simulated machine is from a log's own"),

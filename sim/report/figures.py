@@ -15,7 +15,7 @@ from sim.report.answers import Difference, LoadCurve
 from sim.report.gathering import Group, Sample, estimate, grouped
 from sim.report.tables import changed
 from sim.results.artefacts import read_table
-from sim.results.metrics import waiting, with_errors
+from sim.results.metrics import FALLBACK, waiting, with_errors
 from sim.results.outcome import Levels
 from sim.results.plots import style
 from sim.results.plots.pictures import HISTORY
@@ -60,7 +60,7 @@ class Details(NamedTuple):
     slowdown : numpy.ndarray of float, shape (201,)
         Quantiles of bounded slowdown over all samples read.
     by_count, by_history : pandas.Series
-        Median relative error of prediction by bin.
+        Median relative error of the predictor's own predictions by bin.
     losses : pandas.Series
         Where the machine's time went, as shares of processors x makespan, means over the
         samples read: ``useful``, what the work takes without any parallelism, and
@@ -87,12 +87,11 @@ def details(group: Group, most: int) -> Details | None:
         return None
     slowdowns, errors, losses = [], [], []
     for sample in chosen:
-        jobs, timeline, predictions = (
-            read_table(sample.folder / f"{name}.parquet")
-            for name in ("jobs", "timeline", "predictions")
-        )
+        names = "jobs", "timeline", "predictions"
+        jobs, timeline, predictions = (read_table(sample.folder / f"{n}.parquet") for n in names)
         slowdowns.append(jobs.loc[jobs["job_id"] >= 0, "bounded_slowdown"].to_numpy())
-        errors.append(with_errors(predictions)[["nprocs", "observations", "error"]])
+        own = with_errors(predictions[predictions["method"] != FALLBACK])
+        errors.append(own[["nprocs", "observations", "error"]])
         losses.append(_lost(sample, timeline, predictions))
         if len(losses) == 1:
             curve = _curve(sample, timeline, jobs)
@@ -337,14 +336,15 @@ def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot
     if not drawn:
         return plots
     reads = "Of the first repetition of each group."
-    medians = "Median of |predicted − actual| / actual over completed runs."
+    some_of = "Of the first repetitions, whose tables are read (--detail)."
+    medians = f"Median of |predicted − actual| / actual over completed runs. {some_of}"
     asked = [pair for pair in drawn if len(pair[1].by_count)]
     why = no_line | {group: NOBODY for group, details in drawn if not len(details.by_count)}
     bare = not_drawn((group.label, why[group]) for group in groups if group in why)
     return [
         *plots,
         Plot("load", "Load over time", reads, partial(_load, drawn), some),
-        Plot("slowdown", "Bounded slowdown", "Distribution over jobs.",
+        Plot("slowdown", "Bounded slowdown", f"Distribution over jobs. {some_of}",
              partial(_slowdowns, drawn), some),
         Plot("error_by_count", "Prediction error by processor count", medians,
              partial(_errors, asked, "by_count", "processors (from this power of two on)"), bare),
@@ -352,7 +352,7 @@ def plots_of(groups: Sequence[Group], found: Mapping[str, Details]) -> list[Plot
              partial(_errors, asked, "by_history",
                      "observations behind the prediction (from this many on)"), bare),
         Plot("losses", "Where time was lost",
-             "Left: the machine's time. Right: processor-seconds by which estimates were wrong.",
+             f"Left: the machine's time. Right: processor-seconds of wrong estimates. {some_of}",
              partial(_losses, drawn), some),
     ]  # fmt: skip
 

@@ -39,8 +39,9 @@ def tables(folder, slowdown):
          "queued_jobs": [0, 1, 0, 0]}
     ).to_parquet(folder / "timeline.parquet")  # fmt: skip
     pd.DataFrame(
-        {"job_id": [1] * 6, "nprocs": [1] * 5 + [2], "observations": [0] * 6,
-         "predicted": [12.0] * 6, "actual": [10.0] * 5 + [np.nan]}
+        {"job_id": [1] * 11, "nprocs": [1] * 5 + [2] + [4] * 5, "observations": [0] * 11,
+         "method": ["adept"] * 6 + ["requested_time"] * 5,  # which are no predictions
+         "predicted": [12.0] * 6 + [90.0] * 5, "actual": [10.0] * 5 + [np.nan] + [90.0] * 5}
     ).to_parquet(folder / "predictions.parquet")  # fmt: skip
     return folder
 
