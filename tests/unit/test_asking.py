@@ -55,7 +55,7 @@ class TestWalltime:
         [asked] = records.requests.asked
         assert (asked.time, asked.kind, asked.outcome) == (close(100.0), "walltime", "granted")
         # 45 cycles are left; a cycle is given 1.25 times what it is predicted to take.
-        assert asked.seconds == close(100 + 1.25 * 900 - 500)
+        assert asked.wanted_seconds == close(100 + 1.25 * 900 - 500)
         assert records.recoveries.checkpoint_overhead[0] == 0.0
 
     def test_it_asks_again_before_it_would_stop(self):
@@ -130,14 +130,14 @@ class TestUnderLoad:
         assert (records.end_time[0], records.restarts[0]) == (close(2000.0), 0)
         [asked] = records.requests.asked
         assert asked.time == close(120.0)  # the third cycle is the first to end after 100 s
-        assert asked.seconds == close(120 + 1.25 * 47 * 40 - 600)
+        assert asked.wanted_seconds == close(120 + 1.25 * 47 * 40 - 600)
 
     def test_a_job_that_never_gets_ahead_is_given_up(self, halved):
         # It would fit its limit unslowed, so nobody stops it; nothing is ever saved.
         records = play([(0.0, 2, 1000.0, 1200.0)], {}, stop_in_time=False, **halved)
         assert records.status == ["killed"]
         assert records.end_time[0] == close(10 * 1200.0)
-        assert records.recoveries.reason == ["no cycle fits its limit"]
+        assert records.recoveries.failure_reason == ["no cycle fits its limit"]
 
 
 class TestMemory:

@@ -25,7 +25,7 @@ from sim.engine.invariants import Checker
 from sim.engine.run import compiled_passes, simulate
 from sim.engine.setup import Setup
 from sim.engine.watcher import Watcher
-from sim.errors import InvariantError
+from sim.errors import InvariantError, PolicyError
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.turnaround import BestTurnaround
@@ -106,14 +106,14 @@ def believe_past(engine, state):
 STATES = {
     "processor 1 is held twice": (overlap, 0.0),
     "processor 3 is neither held nor free": (write("free_ranges", "low", 0, 1), 0.0),
-    "free count is wrong": (write("run", "free", 0, 1), 0.0),
+    "free count is wrong": (write("scalars", "free", 0, 1), 0.0),
     "miscounted run": (write("processors", None, 0, 1), 0.0),
     "t=1.0: expected ends are out of step": (write("holder_end", None, 0, 1.0), 1.0),
-    "t=2.0: expected ends are out of step": (write("run", "running", 0, -1), 2.0),
+    "t=2.0: expected ends are out of step": (write("scalars", "running", 0, -1), 2.0),
     "t=1.0: an expected end has passed": (believe_past, 1.0),
     "job 0 is resized but not malleable": (resize(0, 1), 1.0),
     "t=34.0: processor 0 is neither held nor free": (write("free_ranges", "low", 0, 1), np.inf),
-    "the run is over but processors are still held": (write("run", "holders", 0, 1), np.inf),
+    "the run is over but processors are still held": (write("scalars", "holders", 0, 1), np.inf),
     "the machine was busy for": (
         lambda engine, state: np.add.at(engine.records.allocations.end_time, 0, 1.0),
         np.inf,
@@ -237,9 +237,9 @@ class Greedy:
         return EasyScheduler(view, order, allocation, decides=start_all)
 
 
-def test_a_compiled_rule_that_starts_more_than_is_free_is_found():
+def test_a_compiled_rule_that_starts_more_than_is_free_is_refused():
     policy = Policy(FirstComeFirstServed(), Greedy(), Request())
-    with pytest.raises(InvariantError, match=r"t=1\.0: processor 0 is held twice"):
+    with pytest.raises(PolicyError, match="on more processors than are free"):
         spoiled("compiled", None, -1.0, policy)
 
 

@@ -129,8 +129,11 @@ class TestFailures:
         machine = Failing(1, mtbf=50.0, repair=1.0, max_restarts=20)
         records, _ = play([(0.0, 1, 5000.0), (0.0, 1, 5.0)], machine)
         assert records.status == ["failed", "completed"]
-        assert records.recoveries.reason[0] == "interrupted more often than cluster.max_restarts"
-        assert records.recoveries.reason[1] == ""
+        assert (
+            records.recoveries.failure_reason[0]
+            == "interrupted more often than cluster.max_restarts"
+        )
+        assert records.recoveries.failure_reason[1] == ""
         assert records.restarts[0] == 20
         assert useful_area(records)[0] == pytest.approx(0.0, abs=1e-6)
         records, _ = play([(0.0, 1, 5000.0)], Failing(1, mtbf=50.0, repair=1.0, max_restarts=0))
@@ -247,7 +250,7 @@ class TestLimits:
     def test_what_does_not_get_ahead_is_reported(self, saving, reason):
         records, _ = play(self.ROWS, QUIET, evolving=Evolving(**saving), overrun="kill")
         assert records.status == ["killed"]
-        assert records.recoveries.reason == [reason]
+        assert records.recoveries.failure_reason == [reason]
 
 
 @settings(max_examples=40)
@@ -311,7 +314,7 @@ def test_nothing_is_lost(rows, rule, width, mtbf, shares, requeue, overrun, seed
     assert_failed_nodes_are_left_alone(records, bound)
     useful, paid = useful_area(records), records.recoveries
     for job, (_, count, runtime, _) in enumerate(rows):
-        assert (records.status[job] == "completed") == (paid.reason[job] == "")
+        assert (records.status[job] == "completed") == (paid.failure_reason[job] == "")
         assert min(paid.lost_work[job], paid.checkpoint_overhead[job]) >= 0.0
         if records.status[job] == "completed" and not interference:
             assert useful[job] == pytest.approx(count * runtime, rel=1e-6)
