@@ -96,7 +96,7 @@ class Engine:
         self.event_manager = EventManager(state, state.tables, self.make_calendar())
         self.sensor = EfficiencySensor(self.work, state, setup.sensor_noise)
         state.processors_per_node = setup.machine.processors_per_node
-        self._run = state.tables.scalars
+        self._scalars = state.tables.scalars
         return state
 
     def _make_view(self, setup: Setup) -> View:
@@ -119,7 +119,7 @@ class Engine:
         if self.compiled is None:
             nobody = EmptyMemory(WaitingQueue().tables)
             self.event_manager.bind(self.process_and_decide, nobody, must_ask=always_ask)
-        self._run = self.event_manager.tables.scalars
+        self._scalars = self.event_manager.tables.scalars
         self.expect_next()
         self.clock.run_instants(self._instant)
         book = self.compiled or self.log
@@ -130,8 +130,8 @@ class Engine:
             watcher.finished(self._watched()._replace(records=records))
         counters = {
             **records.counters,
-            "events": float(self._run["events"].item()),
-            "looks": float(self._run["passes"].item()),
+            "events": float(self._scalars["events"].item()),
+            "looks": float(self._scalars["passes"].item()),
             "predictor_queries": float(self.view.predictor._asked.queries),
             **self.resizer.counters(),
         }
@@ -144,12 +144,12 @@ class Engine:
 
     def happened(self) -> None:
         """Count an event that is not in the books of who arrives and runs."""
-        self._run["events"] += 1
+        self._scalars["events"] += 1
         self.ask_for_pass()
 
     def ask_for_pass(self) -> None:
         """Let the policy decide at this instant."""
-        self._run["pass_due"] = 1
+        self._scalars["pass_due"] = 1
 
     def expect_next(self) -> None:
         """See to it that the clock stops when something happens next."""
@@ -256,18 +256,18 @@ class Engine:
 
     def _tell_progress(self) -> None:
         """Tell whoever watches how far the run is, now and then."""
-        is_time = self._run["passes"].item() % INSTANTS == 0
+        is_time = self._scalars["passes"].item() % INSTANTS == 0
         for watcher in self.watchers:
             if is_time and watcher.is_due():
-                book, now = self.compiled or self.log, self._run["now"].item()
-                arrived, running = self._run[["arrived", "running"]].item()
+                book, now = self.compiled or self.log, self._scalars["now"].item()
+                arrived, running = self._scalars[["arrived", "running"]].item()
                 queued = arrived - self._awaited - running - book.ended
                 watcher.progressed(now, max(queued, 0), book.over.copy())
 
     def _pass(self, now: float) -> None:
         for each in self.collaborators:
             each.before_pass(now)
-        self._run["pass_due"], self._run["passes"] = 0, self._run["passes"] + 1
+        self._scalars["pass_due"], self._scalars["passes"] = 0, self._scalars["passes"] + 1
         self.advance_to(now)
         decisions = self.scheduler.decide()
         if self.watchers:

@@ -52,7 +52,7 @@ def simulate_recovering(setup: Setup, evolving: EvolvingScene | None = None) -> 
     Returns
     -------
     Records
-        Every job completed, or has a reason in ``recoveries``.
+        Every job completed, or has a reason in ``failure_costs``.
 
     Raises
     ------
@@ -121,7 +121,7 @@ class Recovery(Collaborator):
         again = (held.run < records.restarts[held.job]) | (status[held.job] == "failed")
         area = (held.end_time - held.start_time) * held.processors * again
         lost = np.bincount(held.job, area, minlength=number)
-        recoveries = FailureCosts(
+        failure_costs = FailureCosts(
             evolving=evolving,
             lost_work=np.where(evolving, self.work.lost, lost),
             checkpoint_overhead=self.work.overhead,
@@ -129,7 +129,7 @@ class Recovery(Collaborator):
             failure_reason=[self.reasons.get(job, "") for job in range(number)],
             outages=NO_OUTAGES,
         )
-        return replace(records, counters=counters, recoveries=recoveries)
+        return replace(records, counters=counters, failure_costs=failure_costs)
 
     # Interruptions
 
@@ -314,7 +314,7 @@ class NodeOutages(Collaborator):
 
     def complete(self, records: Records) -> Records:
         """Add what failed, and who went on without it."""
-        assert records.recoveries is not None
+        assert records.failure_costs is not None
         failures = len(self._ended) + len(self._failed_at)
         counters = {**records.counters, "node_failures": float(failures)}
         if self._machine.shrink_off_failed:
@@ -324,8 +324,8 @@ class NodeOutages(Collaborator):
         lasting = [(begin, end, self._width(node)) for node, begin in failed if begin < end]
         start, stop, width = np.array([*self._ended, *lasting], float).reshape(-1, 3).T.copy()
         outages = Outages(start, np.minimum(stop, end), width.astype(np.int64))
-        recoveries = replace(records.recoveries, outages=outages)
-        return replace(records, counters=counters, recoveries=recoveries)
+        failure_costs = replace(records.failure_costs, outages=outages)
+        return replace(records, counters=counters, failure_costs=failure_costs)
 
     def _width(self, node: int) -> int:
         """Return how many processors a node has."""

@@ -332,9 +332,7 @@ class Stages(TrueWork):
         restart = saving.restart if stage.reading else 0.0
         stage.attempt = attempt = Attempt(*asked, restart, clock)
         end = self._machine.completion(since, attempt.wall, run.nodes)
-        if end > since + limit:
-            return since + limit, "killed"
-        return end, attempt.outcome
+        return (since + limit, "killed") if end > since + limit else (end, attempt.outcome)
 
     def _clock(self, run: Run, since: float, limit: float) -> CycleClock | None:
         """Return what tells a run the time that passes while it works, if it may be slowed.

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from predictors.base import FloatArray
-from sim.errors import SimError, StatisticsError
+from sim.errors import StatisticsError
 from sim.report.gathering import Group, grouped, jobs_of, oracle_of, references, shared, step_among
 from sim.results.artefacts import read_table, same_schedule
 from sim.results.metrics import count_bin, job_class, narrow_processors
@@ -139,7 +139,7 @@ def winners(
     for pair in pairs:
         if sum(map(len, read)) >= MOST_JOBS:
             break
-        with suppress(SimError):  # no table, one of other columns or jobs
+        with suppress(OSError, StatisticsError):  # no table, one of other columns or jobs
             mine, theirs = (read_table(t) if isinstance(t, Path) else t for t in pair)
             regret = regret_of_jobs(mine, theirs)
             kept = mine[mine["job_id"] >= 0].reset_index(drop=True)
@@ -499,7 +499,7 @@ def regrets(groups: Sequence[Group], most: int) -> dict[str, dict[str, pd.DataFr
             continue
         read = []
         for paths in _tables_of_jobs(group, oracle)[:most]:
-            with suppress(SimError):  # no table, or one of other jobs
+            with suppress(OSError, StatisticsError):  # no table, or one of other jobs
                 read.append(regret_of_jobs(*map(read_table, paths)))
         if read:
             found[group.label] = {key: regret_by(read, key) for key in ("class", "count")}

@@ -86,8 +86,8 @@ def details(group: Group, most: int) -> Details | None:
     if not chosen:
         return None
     slowdowns, errors, losses = [], [], []
+    names = "jobs", "timeline", "predictions"
     for sample in chosen:
-        names = "jobs", "timeline", "predictions"
         jobs, timeline, predictions = (read_table(sample.folder / f"{n}.parquet") for n in names)
         slowdowns.append(jobs.loc[jobs["job_id"] >= 0, "bounded_slowdown"].to_numpy())
         own = with_errors(predictions[predictions["method"] != FALLBACK])

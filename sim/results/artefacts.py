@@ -243,14 +243,15 @@ def read_table(path: Path) -> pd.DataFrame:
 
     Raises
     ------
+    FileNotFoundError
     SimError
-        If there is no such file, or it is no table.
+        If the file is no table.
     """
+    path.stat()  # says which file is missing, as pyarrow does not
     try:
         return pd.read_parquet(path, partitioning=None)
     except (OSError, ValueError) as error:
-        why = "not a table that can be read" if path.exists() else "no such file"
-        raise SimError(f"{path}: {why}; moldsim verify checks a run") from error
+        raise SimError(f"{path}: not a table that can be read; see moldsim verify") from error
 
 
 def read_tables(folder: Path, shown: Any = None) -> Tables:

@@ -320,7 +320,7 @@ def _ratio(part: float, whole: float) -> float | None:
 
 def recovery_figures(records: Records) -> Figures:
     """Return sums over all jobs, and their shares of the held area; nothing where none apply."""
-    paid = records.recoveries
+    paid = records.failure_costs
     if paid is None:
         return {}
     area = float(held_area(records).sum())

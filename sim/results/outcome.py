@@ -159,7 +159,7 @@ def bounded(response: FloatArray, runtime: FloatArray) -> FloatArray:
 
 def recovery_columns(records: Records) -> dict[str, Column]:
     """Return what failures and limits cost each job by index; no column where nothing could."""
-    paid = records.recoveries
+    paid = records.failure_costs
     if paid is None:
         return {}
     found = {name: getattr(paid, name) for name in ("evolving", *RECOVERY_PARTS)}
@@ -493,9 +493,9 @@ class _Spans(NamedTuple):
 
 def _outages(records: Records) -> _Spans:
     """Return outages between the first submit and the last end, and how wide they are."""
-    if records.recoveries is None:
+    if records.failure_costs is None:
         return _Spans(np.empty(0), np.empty(0), np.empty(0, np.int64))
-    out = records.recoveries.outages
+    out = records.failure_costs.outages
     first, last = records.submit_time.min(), records.end_time.max()
     start, end = np.clip(out.start_time, first, last), np.clip(out.end_time, first, last)
     real = end > start

@@ -329,7 +329,7 @@ def reasons(run: Summary) -> list[str]:
     elif run.get("useful_utilization") is None:
         lines.append("Useful utilisation is null: T(1) of some jobs is unknown.")
     if run.get("prediction_median_error") is None:
-        lines.append("Prediction errors are null: the predictor knew nothing of any completed run.")
+        lines.append("Prediction errors are null: no predictor spoke of a completed run.")
     if run.get("bound_mean_response_time") is None:
         lines.append("Lower bounds are null: the curves of the jobs are too many to go through.")
     return lines

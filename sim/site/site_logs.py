@@ -63,7 +63,7 @@ def of_log(given: Sequence[str]) -> list[str]:
         If one of them has no effect on what is done with a log.
     """
     is_log = bool(given) and ("=" not in given[0] or Path(given[0]).exists())
-    rest = list(given[is_log:])
+    rest = list(given[1:] if is_log else given)
     for one in rest:
         if one.partition("=")[0].lstrip("+~").partition(".")[0] in ("policy", "baseline"):
             raise ConfigError(

@@ -209,7 +209,7 @@ class Records:
         the engine counted; all of them reproducible.
     processors : int
         Size of the machine.
-    recoveries : FailureCosts or None
+    failure_costs : FailureCosts or None
         Where nodes may fail or jobs evolve.
     requests : Requests or None
         Where jobs may ask for processors or walltime.
@@ -227,5 +227,5 @@ class Records:
     predictions: Predictions
     counters: Mapping[str, float]
     processors: int
-    recoveries: FailureCosts | None = None
+    failure_costs: FailureCosts | None = None
     requests: Requests | None = None

@@ -106,24 +106,24 @@ class FeasibleCounts:
     Parameters
     ----------
     least, largest : numpy.ndarray of int, shape (n,)
-    special : mapping of int to numpy.ndarray
+    sparse : mapping of int to numpy.ndarray
         The feasible counts, ascending, of each job that cannot run on every count in between.
     processors : int
         Size of the machine.
     """
 
     def __init__(
-        self, least: IntArray, largest: IntArray, special: Mapping[int, IntArray], processors: int
+        self, least: IntArray, largest: IntArray, sparse: Mapping[int, IntArray], processors: int
     ) -> None:
         self._least: Sequence[int] = as_scalars(least)
         self._largest: Sequence[int] = as_scalars(largest)
-        self._special = special
+        self._sparse = sparse
         self._all = sealed(np.arange(1, min(processors, _LISTED) + 1))
 
     def counts(self, job: int) -> IntArray:
         """Return every feasible count of the job, ascending."""
-        if (special := self._special.get(job)) is not None:
-            return special
+        if (sparse := self._sparse.get(job)) is not None:
+            return sparse
         least, largest = self._least[job], self._largest[job]
         if largest > self._all.size:
             return sealed(np.arange(least, largest + 1))
@@ -131,8 +131,8 @@ class FeasibleCounts:
 
     def powers_of_two(self, job: int, request: int) -> IntArray:
         """Return the feasible counts that are powers of two, or the request; all if at most two."""
-        least, largest, special = self._least[job], self._largest[job], self.sparse(job)
-        if special is None and largest - least > 1:
+        least, largest, sparse = self._least[job], self._largest[job], self.sparse(job)
+        if sparse is None and largest - least > 1:
             return _powers_between(least, largest, request)
         counts = self.counts(job)
         is_power = (counts & (counts - 1)) == 0
@@ -140,12 +140,12 @@ class FeasibleCounts:
 
     def sparse(self, job: int) -> IntArray | None:
         """Return the job's feasible counts, None where every count between its extremes is."""
-        return self._special.get(job)
+        return self._sparse.get(job)
 
     def up_to(self, job: int, wanted: int) -> int:
-        """Return the largest special count of a job up to `wanted`, else its least special one.
+        """Return a job's largest feasible count up to `wanted`, else its least.
 
-        Of a job without any, what is wanted, which is to lie between its extremes.
+        `wanted` is to lie between its extremes where every count between them is feasible.
         """
         counts = self.sparse(job)
         return wanted if counts is None else int(counts[place_up_to(counts, wanted)])
@@ -227,14 +227,14 @@ class ArrivedJobs:
     ) -> None:
         self._known = {**vars(jobs), **more}
         self._written = {k: np.zeros(one.shape, one.dtype) for k, one in self._known.items()}
-        self._feasible, self._special = feasible, dict[int, IntArray]()
+        self._feasible, self._sparse = feasible, dict[int, IntArray]()
         self._least, self._largest = as_scalars(more["least"]), as_scalars(more["largest"])
         pairs = zip(self._written.values(), self._known.values(), strict=True)
         self._columns: Any = [tuple(map(as_scalars, pair)) for pair in pairs]
         shown = {name: sealed(column) for name, column in self._written.items()}
         self.jobs = VisibleJobs(**{name: shown[name] for name in vars(jobs)})
         self.more = {name: shown[name] for name in more}
-        self.counts = FeasibleCounts(shown["least"], shown["largest"], self._special, processors)
+        self.counts = FeasibleCounts(shown["least"], shown["largest"], self._sparse, processors)
 
     def arrive(self, jobs: Sequence[int]) -> None:
         """Show jobs that have arrived."""
@@ -246,8 +246,8 @@ class ArrivedJobs:
         for job in jobs:
             for written, known in columns:
                 written[job] = known[job]
-            if (special := self.sparse(job)) is not None:
-                self._special[job] = special
+            if (sparse := self.sparse(job)) is not None:
+                self._sparse[job] = sparse
 
     def sparse(self, job: int) -> IntArray | None:
         """Return any job's feasible counts, None where every count between its extremes is."""
@@ -257,7 +257,7 @@ class ArrivedJobs:
 
     def leave(self, job: int) -> None:
         """Keep no counts of a job that has ended."""
-        self._special.pop(job, None)
+        self._sparse.pop(job, None)
 
 
 class Changes(ReadOnly):

@@ -44,7 +44,7 @@ def test_no_work_is_lost_and_no_processor_held_twice(
         overrun="kill" if kills else "extend",
     )  # fmt: skip
     assert records.status == ["completed"] * len(rows)
-    held, paid = records.allocations, records.recoveries
+    held, paid = records.allocations, records.failure_costs
     area = (held.end_time - held.start_time) * held.processors
     whole = np.bincount(held.job, area, minlength=len(rows))
     useful = whole - paid.lost_work - paid.checkpoint_overhead - paid.restart_overhead

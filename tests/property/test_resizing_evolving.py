@@ -42,7 +42,7 @@ def play(work, changes, mtbf, rule, cost):
 
 def areas(records):
     """Return what each job held, and what of it counts, processor-seconds."""
-    held, paid = records.allocations, records.recoveries
+    held, paid = records.allocations, records.failure_costs
     area = (held.end_time - held.start_time) * held.processors
     whole = np.bincount(held.job, area, minlength=len(records.submit_time))
     return whole, whole - paid.lost_work - paid.checkpoint_overhead - paid.restart_overhead
@@ -65,7 +65,7 @@ def test_work_is_conserved_over_resizes_failures_and_checkpoints(work, changes, 
     records, _ = play(work, changes, mtbf, rule, 2.0)
     assert records.status == ["completed"] * len(work)
     whole, useful = areas(records)
-    paid = records.recoveries
+    paid = records.failure_costs
     assert useful == pytest.approx(work, rel=1e-4)
     for part in (paid.lost_work, paid.checkpoint_overhead, paid.restart_overhead):
         assert (part >= -1e-9).all()
@@ -76,5 +76,5 @@ def test_a_resize_costs_the_part_of_a_cycle_that_is_done_again():
     records, script = play([1000.0], [(104.0, 0, 4, 0.0)], None, NoCheckpoints(), 2.0)
     assert len(script.done) == 1
     # A cycle takes 10 s on 2 processors: 4 s of the eleventh are lost.
-    assert records.recoveries.lost_work[0] == pytest.approx(2 * 4.0, rel=1e-3)
+    assert records.failure_costs.lost_work[0] == pytest.approx(2 * 4.0, rel=1e-3)
     assert records.end_time[0] == pytest.approx(104.0 + 40 * 5.0, rel=1e-4)

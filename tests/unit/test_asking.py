@@ -56,7 +56,7 @@ class TestWalltime:
         assert (asked.time, asked.kind, asked.outcome) == (close(100.0), "walltime", "granted")
         # 45 cycles are left; a cycle is given 1.25 times what it is predicted to take.
         assert asked.wanted_seconds == close(100 + 1.25 * 900 - 500)
-        assert records.recoveries.checkpoint_overhead[0] == 0.0
+        assert records.failure_costs.checkpoint_overhead[0] == 0.0
 
     def test_it_asks_again_before_it_would_stop(self):
         records = play([LATE], {**TIME, "every": 1000.0}, Grants(), **KILLED)
@@ -137,7 +137,7 @@ class TestUnderLoad:
         records = play([(0.0, 2, 1000.0, 1200.0)], {}, stop_in_time=False, **halved)
         assert records.status == ["killed"]
         assert records.end_time[0] == close(10 * 1200.0)
-        assert records.recoveries.failure_reason == ["no cycle fits its limit"]
+        assert records.failure_costs.failure_reason == ["no cycle fits its limit"]
 
 
 class TestMemory:
@@ -153,7 +153,7 @@ class TestMemory:
         # Two cycles of 60 s, then 48 of 10 s on twice the processors.
         assert records.end_time[0] == close(2 * 60.0 + 48 * 10.0)
         assert records.allocations.processors.tolist() == [2, 4]
-        assert records.recoveries.lost_work[0] == pytest.approx(0.0, abs=1e-6)
+        assert records.failure_costs.lost_work[0] == pytest.approx(0.0, abs=1e-6)
         figures = asking_figures(records)
         assert (figures["requests_for_more_granted"], figures["granted_processors"]) == (1, 2)
 
@@ -173,7 +173,7 @@ class TestMemory:
         assert held.start_time[mine].tolist() == [0.0, close(150.0)]
         assert held.processors[mine].tolist() == [2, 4]
         assert records.end_time[0] == close(180.0 + 47 * 10.0)
-        assert records.recoveries.lost_work[0] == pytest.approx(0.0, abs=1e-6)
+        assert records.failure_costs.lost_work[0] == pytest.approx(0.0, abs=1e-6)
         [asked] = [a for a in records.requests.asked if a.job == 0]
         assert (asked.time, asked.answered) == (close(120.0), close(150.0))
         assert asked.denied_time == close(5 / 6 * 30.0)
@@ -223,7 +223,7 @@ class TestEfficiency:
         assert records.allocations.processors.tolist() == [4, 3]
         assert outcomes(records) == [("fewer", "granted")]
         assert asking_figures(records)["returned_processors"] == 1
-        assert records.recoveries.lost_work[0] == pytest.approx(0.0, abs=1e-6)
+        assert records.failure_costs.lost_work[0] == pytest.approx(0.0, abs=1e-6)
         done = 5 / CYCLES  # cycles of 20 s
         assert records.end_time[0] == close(100.0 + (1 - done) * 1600.0 * (0.5 + 0.5 / 3))
 

@@ -106,5 +106,7 @@ def test_resubmissions_are_counted_and_capped():
     free = played(*toy).records
     capped = played(*toy, "evolving.max_resubmits=1").records
     assert free.counters["resubmissions"] > capped.counters["resubmissions"] > 0
-    assert "resubmitted more often than evolving.max_resubmits" in capped.recoveries.failure_reason
+    assert (
+        "resubmitted more often than evolving.max_resubmits" in capped.failure_costs.failure_reason
+    )
     assert capped.restarts.max() == 1 < free.restarts.max()

@@ -77,7 +77,7 @@ def useful_area(records):
     held = records.allocations
     area = (held.end_time - held.start_time) * held.processors
     whole = np.bincount(held.job, area, minlength=len(records.submit_time))
-    paid = records.recoveries
+    paid = records.failure_costs
     return whole - paid.lost_work - paid.checkpoint_overhead - paid.restart_overhead
 
 
@@ -91,7 +91,7 @@ class TestWithoutFailures:
         records, _ = play(rows, QUIET, evolving=Evolving())
         assert records.end_time.tolist() == [123.456, 123.456 + 77.7]
         assert records.restarts.tolist() == [0, 0]
-        assert records.recoveries.evolving.all()
+        assert records.failure_costs.evolving.all()
 
     def test_checkpoints_lengthen_a_run_by_their_cost(self):
         saving = Evolving(cost=7.0, node_mtbf=40_000.0)
@@ -101,7 +101,7 @@ class TestWithoutFailures:
         attempt = Attempt(scene.saving, scene.runs.run(0), 2, 5000.0, 2)
         assert attempt.plan.places.size > 3
         assert records.end_time[0] == 5000.0 + 7.0 * attempt.plan.places.size
-        assert records.recoveries.checkpoint_overhead[0] == 14.0 * attempt.plan.places.size
+        assert records.failure_costs.checkpoint_overhead[0] == 14.0 * attempt.plan.places.size
 
 
 class TestFailures:
@@ -115,7 +115,7 @@ class TestFailures:
         assert records.allocations.end_time[0] == first
         assert records.allocations.start_time[1] == first + 50.0
         lost = (records.allocations.end_time - records.allocations.start_time)[:-1].sum() * 2
-        assert records.recoveries.lost_work[0] == pytest.approx(lost)
+        assert records.failure_costs.lost_work[0] == pytest.approx(lost)
 
     def test_failures_do_not_depend_on_the_schedule(self):
         machine = Failing(8, mtbf=1500.0, repair=50.0)
@@ -130,10 +130,10 @@ class TestFailures:
         records, _ = play([(0.0, 1, 5000.0), (0.0, 1, 5.0)], machine)
         assert records.status == ["failed", "completed"]
         assert (
-            records.recoveries.failure_reason[0]
+            records.failure_costs.failure_reason[0]
             == "interrupted more often than cluster.max_restarts"
         )
-        assert records.recoveries.failure_reason[1] == ""
+        assert records.failure_costs.failure_reason[1] == ""
         assert records.restarts[0] == 20
         assert useful_area(records)[0] == pytest.approx(0.0, abs=1e-6)
         records, _ = play([(0.0, 1, 5000.0)], Failing(1, mtbf=50.0, repair=1.0, max_restarts=0))
@@ -209,7 +209,7 @@ class TestAgainstTheLoneJob:
             8.0,
             OnlineCyclePredictor(8).follow(cells, np.diff(ends, prepend=0.0)),
         )
-        paid = records.recoveries
+        paid = records.failure_costs
         assert records.restarts[0] == expected.failures >= 1
         assert records.end_time[0] == pytest.approx(expected.wall)
         assert paid.lost_work[0] == pytest.approx(2 * expected.lost)
@@ -226,7 +226,7 @@ class TestLimits:
         assert records.restarts[0] == 3
         walls = records.allocations.end_time - records.allocations.start_time
         assert walls.max() <= 1500.0
-        assert records.recoveries.lost_work[0] == 0.0
+        assert records.failure_costs.lost_work[0] == 0.0
         assert useful_area(records)[0] == pytest.approx(10_000.0)
 
     def test_being_killed_costs_the_work_since_the_checkpoint(self):
@@ -235,7 +235,7 @@ class TestLimits:
         assert records.status == ["completed"]
         walls = records.allocations.end_time - records.allocations.start_time
         assert walls[:-1].tolist() == [1500.0] * (len(walls) - 1)
-        assert records.recoveries.lost_work[0] > 0.0
+        assert records.failure_costs.lost_work[0] > 0.0
         assert useful_area(records)[0] == pytest.approx(10_000.0)
 
     @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ class TestLimits:
     def test_what_does_not_get_ahead_is_reported(self, saving, reason):
         records, _ = play(self.ROWS, QUIET, evolving=Evolving(**saving), overrun="kill")
         assert records.status == ["killed"]
-        assert records.recoveries.failure_reason == [reason]
+        assert records.failure_costs.failure_reason == [reason]
 
 
 @settings(max_examples=40)
@@ -312,7 +312,7 @@ def test_nothing_is_lost(rows, rule, width, mtbf, shares, requeue, overrun, seed
     rows = sorted(rows)
     records, bound = play(rows, machine, rule, evolving, seed, overrun=overrun)
     assert_failed_nodes_are_left_alone(records, bound)
-    useful, paid = useful_area(records), records.recoveries
+    useful, paid = useful_area(records), records.failure_costs
     for job, (_, count, runtime, _) in enumerate(rows):
         assert (records.status[job] == "completed") == (paid.failure_reason[job] == "")
         assert min(paid.lost_work[job], paid.checkpoint_overhead[job]) >= 0.0

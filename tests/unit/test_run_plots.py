@@ -119,7 +119,7 @@ def test_a_table_that_is_missing_or_damaged_is_named_in_a_line(run, capsys):
     table.unlink()
     assert main([str(run), "runtimes"]) == 2
     error = capsys.readouterr().err
-    assert f"error: {table}: no such file" in error
+    assert f"error: {table}: No such file or directory" in error
     assert error.count("\n") == 1
 
 

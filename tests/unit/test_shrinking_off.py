@@ -72,7 +72,7 @@ def test_a_malleable_job_goes_on_without_a_failed_node_at_its_cost() -> None:
     assert records.counters["interrupted_runs"] == 0.0
     assert records.counters["reallocation_time"] == 7.0
     assert records.counters["reallocation_area"] == 5.0 * 4 + 2.0 * 8
-    assert records.recoveries.lost_work[0] == 0.0
+    assert records.failure_costs.lost_work[0] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_it_dies_where_it_must(least: int, malleable: bool, option: bool) -> Non
             break
     assert records.restarts[0] >= 1
     assert records.counters.get("shrunk_runs", 0.0) == 0.0
-    assert records.recoveries.lost_work[0] > 0.0
+    assert records.failure_costs.lost_work[0] > 0.0
 
 
 def test_who_begins_again_does_all_of_its_work_on_what_it_then_holds() -> None:
@@ -164,5 +164,5 @@ def test_work_is_kept_through_failures(
             assert held.nodes[k][0][0] // width == held.nodes[k][-1][1] // width
     seconds = held.end_time - held.start_time
     done = np.bincount(held.job, seconds / truth.runtimes_at(held.job, held.processors))
-    unharmed = truth.malleable & ~records.recoveries.evolving & (records.restarts == 0)
+    unharmed = truth.malleable & ~records.failure_costs.evolving & (records.restarts == 0)
     np.testing.assert_allclose(done[unharmed], 1.0, rtol=1e-9)

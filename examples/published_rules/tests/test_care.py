@@ -82,7 +82,7 @@ def test_a_slowed_job_goes_on_elsewhere():
 def test_a_job_that_moves_saves_its_work_first():
     """Nobody expects failures here, so there is no other checkpoint to go on from."""
     records = play(Told(*PARTS), ROWS, interval=NoCheckpoints(), cost=30.0)
-    paid, held = records.recoveries, records.allocations
+    paid, held = records.failure_costs, records.allocations
     assert records.restarts[0] == 1
     assert paid.lost_work[0] == 0.0
     ended = held.end_time[0]

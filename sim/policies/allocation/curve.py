@@ -44,7 +44,7 @@ def last_efficient(
     serial_time : float
         T(1), seconds.
     least : float
-        Of T(1) / (n·T(n)).
+        Efficiency T(1) / (n·T(n)) that is enough.
     """
     place = end - 1
     while place > begin and is_less(serial_time, least * (counts[place] * runtimes[place])):

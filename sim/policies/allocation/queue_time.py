@@ -115,7 +115,7 @@ def predicted_end(
 @compiled
 def preferred(
     counts: IntArray, runtimes: FloatArray, free: int, held: FloatArray, clock: FloatArray,
-    queue_time: int, longest: float,
+    wait_estimator: int, longest: float,
 ) -> int:  # fmt: skip
     """Return the place that minimises q(n) + T(n), ties to the smaller count.
 
@@ -129,14 +129,14 @@ def preferred(
     held, clock : numpy.ndarray, shape (n,)
         Processors of the running jobs; the seconds that they still take by belief, ascending,
         else their ages.
-    queue_time : int
+    wait_estimator : int
         Which of `QUEUE_TIMES`.
     longest : float, seconds
     """
-    by_belief, freed = queue_time == 0, held.cumsum()
+    by_belief, freed = wait_estimator == 0, held.cumsum()
     old = clock if by_belief else np.maximum(clock, 1.0)
     runs = held, old, old if by_belief else np.log(longest / old), longest
-    widest = held.max() if queue_time == 1 and held.size else 0
+    widest = held.max() if wait_estimator == 1 and held.size else 0
     best, least, low, bound, alone = 0, np.inf, 0.0, 0.0, True
     for pick in range(counts.size):
         runtime, needed, wait = runtimes[pick], counts[pick] - free, 0.0
@@ -167,8 +167,8 @@ def settle_heads(state: RunState, memory: RuleMemory) -> int:
     Returns one past the last place that is considered.
     """
     run, queue, at, free = state.scalars[0], memory.queue, memory.queue.at[0], state.scalars[0].free
-    queue_time, longest = memory.molding.wait_estimator, memory.molding.longest
-    by_belief, waits, number = queue_time == 0, False, 0
+    wait_estimator, longest = memory.molding.wait_estimator, memory.molding.longest
+    by_belief, waits, number = wait_estimator == 0, False, 0
     room = run.holders + at.last - at.first
     held, clock = np.empty(room), np.empty(room)  # what is still to come by belief, else the age
     for k in range(run.holders):
@@ -187,7 +187,7 @@ def settle_heads(state: RunState, memory: RuleMemory) -> int:
             continue
         counts, runtimes = memory.menu_counts[begin:end], memory.menu_runtimes[begin:end]
         runs = held[:number], clock[:number]
-        pick = preferred(counts, runtimes, free, *runs, queue_time, longest)
+        pick = preferred(counts, runtimes, free, *runs, wait_estimator, longest)
         own.low, own.high = begin + pick, begin + pick + 1
         waits = counts[pick] > free
         free -= counts[pick]
@@ -238,6 +238,6 @@ class QueueTimeAware(CappedCounts):
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""
-        queue_time = QUEUE_TIMES.index(self.queue_time)
-        keeps = MoldingMemory(wait_estimator=queue_time, longest=float(self.longest))
+        wait_estimator = QUEUE_TIMES.index(self.queue_time)
+        keeps = MoldingMemory(wait_estimator=wait_estimator, longest=float(self.longest))
         return CappedCandidates(view, self, decide, settle_heads, keeps)

@@ -385,6 +385,11 @@ class EasyScheduler(QueueScheduler):
         self.reservations, self.strict = reservations, strict
         self.promise: Promise | None = "head" if reservations == 1 else None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is EASY with one reservation, or none, and jobs keep their order."""
+        return is_exactly(self, EasyScheduler) and self.has_static_keys and self.decides is decide
+
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""
         queue = self.queue

@@ -267,9 +267,9 @@ class CompiledQueueRule(CompiledRule):
         by_offers = chooses_by_offers(allocation) and scheduler.by_arrival and not engine.kills
         self._rule: Any = scheduler.candidates or (allocation if by_offers else None)
         is_settled = self._rule is not None or is_exactly(allocation, Request)
-        foresees_all = not self._learns and may_ask_ahead(engine.predictor)
+        asks_ahead = not self._learns and may_ask_ahead(engine.predictor)
         is_known = scheduler.by_arrival and not scheduler.chooses_anew
-        self.asks_at_arrivals = not (foresees_all and is_settled and is_known)
+        self.asks_at_arrivals = not (asks_ahead and is_settled and is_known)
         settles = keep_request
         if self.asks_at_arrivals:
             settles = choose_in_python

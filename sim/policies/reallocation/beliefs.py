@@ -171,8 +171,7 @@ class BelievedCurves:
         """Return that of a job, which runs or does not."""
         if run is None:
             return self.serial_time(job)
-        relative_time = self.relative_time(job, run.processors)
-        return seconds_on(self.view.seconds_left(run), relative_time, 1.0)
+        return seconds_on(self.view.seconds_left(run), self.relative_time(job, run.processors), 1.0)
 
     def seconds_left(self, run: Run, processors: int) -> float:
         """Return the believed seconds of progress left if a run held so many processors."""

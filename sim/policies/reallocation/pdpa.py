@@ -160,9 +160,8 @@ class PerformanceDriven(Reallocation):
         super().__post_init__()
         AT_LEAST_0.check(high_efficiency=self.high_efficiency, tolerance=self.tolerance)
         between(0.0, self.high_efficiency).check(low_efficiency=self.low_efficiency)
-        AT_LEAST_1.check(
-            step=self.step, interval=self.interval, stable_interval=self.stable_interval
-        )
+        AT_LEAST_1.check(step=self.step, interval=self.interval)
+        AT_LEAST_1.check(stable_interval=self.stable_interval)
 
     @property
     def parameters(self) -> tuple[float, ...]:

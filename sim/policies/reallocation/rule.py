@@ -14,7 +14,7 @@ from sim.engine.engine import Engine
 from sim.engine.protocols import CompiledRule, Promise, Scheduler, is_exactly
 from sim.errors import AT_LEAST_0, FINITE, check_choices
 from sim.policies.allocation.rigid import Request
-from sim.policies.backfill.easy import EasyScheduler, decide
+from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import Allocation, Backfill, Outlook
 from sim.policies.order import Order
 from sim.policies.passes.malleable import (
@@ -228,8 +228,8 @@ class ReallocatingScheduler:
             or self.view.predictor.learns
             or engine.kills
             or not may_ask_ahead(engine.predictor)
-            or not (isinstance(inner, EasyScheduler) and is_exactly(inner, EasyScheduler))
-            or not (inner.has_static_keys and inner.decides is decide and inner.reservations == 1)
+            or not (isinstance(inner, EasyScheduler) and inner.is_plain)
+            or inner.reservations != 1
             or inner.chooses_anew
             or not is_exactly(self.allocation, Request)
         ):
