@@ -16,20 +16,18 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 
-from predictors.base import FloatArray, IntArray, Wrapper
 from predictors.cli.terminal import Display, PlainConsole
 from predictors.plain import shown_plainly
-from sim.engine.protocols import is_exactly
 from sim.engine.setup import Setup
 from sim.engine.watcher import RunSoFar, Watcher
 from sim.errors import SimError
-from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.base import OpenAllocation, Outlook, Policy
+from sim.policies.base import OpenAllocation, Policy
 from sim.policies.molding.scheduler import OpenQueueScheduler
-from sim.policies.passes.memory import menu_of
+from sim.policies.passes.memory import choices_in
 from sim.policies.passes.queue_rule import QueueScheduler
 from sim.results.artefacts import read_table
 from sim.results.durable import answering
@@ -49,8 +47,6 @@ So many are not free as it waits for; they are, and others are promised them; no
 passes a blocked job; the rule has it wait for a better start; the rule keeps it out of
 the queue.
 """
-Beliefs = dict[int, tuple[float, float | None]]
-"""Counts to believed runtime and predicted start, seconds; None where none was asked for."""
 Account = dict[str, Any]
 """Plain values by name; times in seconds, jobs by their numbers, node k as ``node k``."""
 
@@ -60,47 +56,6 @@ TOLD = (
     *("restarts", "application"),
 )
 """Columns of the table of jobs that an account has."""
-
-
-class _NotedAllocation:
-    """An allocation that is asked as ever, and passes on what it weighed for one job."""
-
-    def __init__(self, allocation: Any, recorder: "Recorder") -> None:
-        self._allocation, self._recorder = allocation, recorder
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._allocation, name)
-
-    def choose(self, job: int, view: View, outlook: Outlook) -> int:
-        """Return the count for a job, and note which starts were predicted on the way."""
-        foreseen: Beliefs = {}
-
-        def noting(counts: IntArray, runtimes: FloatArray) -> FloatArray:
-            starts = outlook(counts, runtimes)
-            found = zip(runtimes.tolist(), starts.tolist(), strict=True)
-            foreseen.update(zip(counts.tolist(), found, strict=True))
-            return starts
-
-        chosen = int(self._allocation.choose(job, view, noting))
-        if job == self._recorder.job:
-            self._recorder.chose(view.now, chosen, foreseen)
-        return chosen
-
-
-class _NotedPredictor(Wrapper):
-    """A predictor that is asked as ever, and passes on what it said of one job."""
-
-    def __init__(self, before: Any, recorder: "Recorder") -> None:
-        super().__init__(before)
-        self._recorder = recorder
-
-    def curve(self, job: int, counts: IntArray) -> FloatArray | None:
-        """Return the believed runtimes, and note those of the job."""
-        found = self.before.curve(job, counts)
-        if job == self._recorder.job and found is not None:
-            for count, runtime in zip(counts.tolist(), found.tolist(), strict=True):
-                self._recorder.said[count] = runtime, None
-        return found
 
 
 class Recorder(Watcher):
@@ -118,8 +73,6 @@ class Recorder(Watcher):
     weighed : list of dict
         What was believed of its ``counts`` when it chose (``chosen``), or, where counts stay
         open (None), from when on: ``runtimes``, and ``starts`` where they were predicted.
-    said : Beliefs
-        What the predictor has said since.
     resized : list of dict
         When its processors changed while it ran, seconds, and from how many to how many.
     """
@@ -127,14 +80,12 @@ class Recorder(Watcher):
     needs_passes = True
 
     def __init__(self, job_id: int) -> None:
-        self._job_id, self.job = job_id, -1
+        self._job_id = job_id
         self.names: list[int] = []
         self.waits: list[Account] = []
         self.weighed: list[Account] = []
         self.resized: list[dict[str, float]] = []
-        self.said: Beliefs = {}
-        self._known: Beliefs = {}
-        self._open, self._reads, self._held = False, False, 0
+        self._known, self._held = np.zeros((3, 0)), 0
 
     def around(self, setup: Setup) -> Setup:
         """Return a setup of which this is told.
@@ -155,30 +106,9 @@ class Recorder(Watcher):
                 f"policy={type(policy).__name__}: only policies of order, backfill and allocation "
                 "(sim.policies.base.Policy) can be explained"
             )
-        rule: Any = policy.reallocation
-        self._open = isinstance(policy.allocation, OpenAllocation)
-        self._reads = getattr(rule, "decide", None) is None or rule.reads_beliefs
-        if not (self._open or is_exactly(policy.allocation, Request)):
-            policy = replace(policy, allocation=_NotedAllocation(policy.allocation, self))
-        predictor: Any = _NotedPredictor(setup.predictor, self)
-        return replace(setup, policy=policy, predictor=predictor, watchers=(*setup.watchers, self))
-
-    def chose(self, now: float, chosen: int, foreseen: Beliefs) -> None:
-        """Note which count was chosen, 0 for none, by which beliefs and predicted starts."""
-        if beliefs := foreseen or self.said:
-            counts = sorted(beliefs)
-            runtimes, starts = zip(*(beliefs[count] for count in counts), strict=True)
-            self.weighed.append(
-                {
-                    "time": now,
-                    "chosen": chosen or None,
-                    "counts": counts,
-                    "runtimes": [*runtimes],
-                    "starts": [*map(plain, starts)],
-                }
-            )
-            self._known = beliefs
-        self.said = {}
+        self._is_open = isinstance(policy.allocation, OpenAllocation)
+        self._shares = not getattr(policy.reallocation, "grows_only", policy.reallocation is None)
+        return replace(setup, watchers=(*setup.watchers, self))
 
     def passed(self, seen: RunSoFar) -> None:
         """Note what a pass did to the job."""
@@ -192,18 +122,34 @@ class Recorder(Watcher):
             if self._held and before not in (0, self._held):
                 self.resized.append({"time": view.now, "before": before, "after": self._held})
             return
-        if len(self.said) > 1 and (self._open or (self._reads and view.malleable[job])):
-            if not self.said.items() <= self._known.items():
-                self.chose(view.now, 0, self.said)
-            self.said = {}
         wait, scheduler = self.waits[-1], _queue_scheduler(seen.scheduler)
+        self._note_weighed(view, scheduler)
         if not self._held:
             wait["refused"].append(self._refusal(view, scheduler))
             return
         wait |= {"start": view.now, "processors": self._held}
         wait["overtook"] = len(_ahead(scheduler, view, job))
         wait["ended_at_start"] = self._named(run.job for run in view.ended)
-        self.said = {}
+
+    def _note_weighed(self, view: View, scheduler: QueueScheduler | None) -> None:
+        """Note what passes have written down of the job since: by which beliefs it chose."""
+        weighed, job = view.predictor._asked.weighed, self.job
+        if scheduler is not None and (with_starts := choices_in(scheduler.memory)[1]).size:
+            weighed = with_starts
+        weighed = weighed[:, np.unique(weighed[0], return_index=True)[1]]
+        if not weighed.size or np.array_equal(weighed, self._known, equal_nan=True):
+            return
+        self._known, (counts, runtimes, starts) = weighed, weighed.tolist()
+        is_settled = not (self._is_open or (self._shares and view.malleable[job]))
+        self.weighed.append(
+            {
+                "time": view.now,
+                "chosen": view._tables.processors.item(job) if is_settled else None,
+                "counts": [*map(int, counts)],
+                "runtimes": runtimes,
+                "starts": [*map(plain, starts)],
+            }
+        )
 
     def _refusal(self, view: View, scheduler: QueueScheduler | None) -> Account:
         """Return why a job did not start in this pass.
@@ -233,7 +179,7 @@ class Recorder(Watcher):
                 memory = scheduler.memory
                 spans, considered = memory.menu_spans[job], memory.kept["searched_to"].item()
                 first = spans["low"] if spans["high"] else spans["begin"]
-                least = menu_of(memory)[0].item(first)
+                least = choices_in(memory)[0].item(first)
                 reserved, is_held = reserved if considered else {}, place >= considered
             own, until = reserved.get(job), view.now + queue.runtime.item(place)
             others = set(reserved) - {job} if own is not None else set(ahead) & set(reserved)

@@ -5,9 +5,9 @@ kept here.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
-from functools import lru_cache
-from types import MappingProxyType, SimpleNamespace
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -304,6 +304,31 @@ class SeenMachine(ReadOnly):
         return np.concatenate([np.empty(0), *(ratios for time, ratios in told if time > after)])
 
 
+@dataclass
+class Asked:
+    """What the predictor was asked.
+
+    Attributes
+    ----------
+    queries : int
+        How often.
+    job : int
+        Index of the job that is explained, -1 for none.
+    weighed : numpy.ndarray of float, shape (3, c)
+        The last answer about several of its counts: these, believed runtimes in seconds, and NaN,
+        as nobody said when it would start.
+    """
+
+    queries: int = 0
+    job: int = -1
+    weighed: FloatArray = field(default_factory=partial(np.zeros, (3, 0)))
+
+    def note(self, job: int, counts: IntArray, runtimes: FloatArray | None) -> None:
+        """Write down what is believed of several counts of a job, if it is the one; in seconds."""
+        if job == self.job and runtimes is not None and counts.size > 1:
+            self.weighed = np.array([counts, runtimes, np.full(counts.size, np.nan)])
+
+
 class SeenPredictor(ReadOnly):
     """What the predictor says besides curves, and what its beliefs rest on.
 
@@ -337,7 +362,7 @@ class SeenPredictor(ReadOnly):
         self._known_counts = setting(predictor, "known_counts", None)
         self._single: dict[int, IntArray] = {}
         self._seen: dict[int, Support] = {}
-        self._asked = SimpleNamespace(queries=0)
+        self._asked = Asked()
 
     @property
     def learns(self) -> bool:
@@ -348,7 +373,9 @@ class SeenPredictor(ReadOnly):
         """Return what the predictor says, which may not write into the counts."""
         self._asked.queries += 1
         shown = sealed(counts) if counts.flags.writeable else counts
-        return self._predictor.curve(job, shown)
+        found = self._predictor.curve(job, shown)
+        self._asked.note(job, counts, found)
+        return found
 
     def runtime(self, job: int, processors: int) -> float:
         """Return the believed runtime of what is left of a job at any count, in seconds.

@@ -34,6 +34,7 @@ from sim.policies.backfill.conservative import Conservative
 from sim.policies.backfill.easy import Easy
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
+from sim.policies.reallocation.equi import Equipartition
 from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.simulation.recorded_run import recorded_run
 
@@ -114,6 +115,7 @@ MOLDED = {
     "first alone": (Conservative(replan=True), Iterative(depth=1)),
     "sa": (Conservative(), SmallestTurnaround()),
     "malleable": (Easy(), Request(), HeSrpt()),
+    "equal shares": (Easy(), Request(), Equipartition()),
 }
 
 
@@ -125,8 +127,10 @@ def test_compiled_passes_tell_the_same_as_passes_in_python(name):
     policy, told = Policy(FirstComeFirstServed(), *MOLDED[name]), []
     setup = Setup(trace, truth, policy, ToyOracle(truth), Dedicated(4))
     for way, number in product((contextlib.nullcontext, in_python), trace.jobs["job_id"]):
-        recorder = Recorder(number)
-        assert compiled_passes(Engine(recorder.around(setup))) is not None
+        own, recorded = (
+            compiled_passes(Engine(one)) for one in (setup, Recorder(number).around(setup))
+        )
+        assert own._rule.asks_at_arrivals == recorded._rule.asks_at_arrivals
         recorder = Recorder(number)
         with way():
             simulate(recorder.around(setup))
@@ -134,7 +138,32 @@ def test_compiled_passes_tell_the_same_as_passes_in_python(name):
     assert told[:12] == told[12:]
     reasons = {one["reason"] for waits, *_ in told for wait in waits for one in wait["refused"]}
     assert RULE in reasons or name != "first alone"
-    assert any(weighed for _, weighed, _ in told)
+    rows = [row for _, weighed, _ in told for row in weighed]
+    assert bool(rows) is (name != "equal shares")  # which reads no curve
+    assert all(
+        row["chosen"] in ((None, *row["counts"]) if name == "sa" else (None,)) for row in rows
+    )
+    assert {start is None for row in rows for start in row["starts"]} <= {name != "sa"}
+
+
+class StartsFirst:
+    """Takes the count that is predicted to start first, the fewest of equals."""
+
+    def choose(self, job, view, outlook):
+        counts = view.counts(job)
+        return int(counts[np.argmin(outlook(counts, view.curve(job, counts)))])
+
+
+def test_an_allocation_of_ones_own_has_what_it_weighed_written_down():
+    trace = trace_of([(k / 8.0, 2, 8.0) for k in range(4)])
+    truth = ToyTruth(lambda job, n: 16.0 / n, np.full(4, 2), np.full(4, 3))
+    policy = Policy(FirstComeFirstServed(), Easy(), StartsFirst())
+    recorder = Recorder(trace.jobs["job_id"].tolist()[3])
+    simulate(recorder.around(Setup(trace, truth, policy, ToyOracle(truth), Dedicated(3))))
+    (row,) = recorder.weighed
+    assert (row["time"], row["chosen"], row["counts"]) == (0.375, 1, [1, 2, 3])
+    assert row["runtimes"] == [16.0, 8.0, 16.0 / 3.0]
+    assert row["starts"] == [16.0, 16.125, 16.25]
 
 
 ASKED = ("workload.jobs=50", "workload.load=1.0", "sim.progress=false", "picture=none", "seed=3")

@@ -24,7 +24,8 @@ def play(share: Callable[[list[int]], list[int]], start: list[int]) -> SimpleNam
         least = np.array([int(k < certain) for k in range(jobs.size)])
         largest = np.full(jobs.size, total)
         told.beside.append(others_wait)
-        return SimpleNamespace(jobs=jobs.tolist(), least=least, largest=largest)
+        limits = {"held": np.where(jobs == 0, TOTAL, 0), "least": least, "largest": largest}
+        return SimpleNamespace(jobs=jobs.tolist(), **limits)
 
     def ask(at: Any, claims: Any, total: int) -> Any:
         assert total == TOTAL
@@ -38,11 +39,15 @@ def play(share: Callable[[list[int]], list[int]], start: list[int]) -> SimpleNam
         assert told.queuing is not None
         return "starts", np.array([0, *start]), TOTAL, bool(told.deferred)
 
-    def carry_out(at: Any, starts: Any, jobs: Any, claims: Any, shares: Any, total: int) -> Any:
-        assert (starts, claims.jobs) == ("starts", jobs.tolist())
-        return dict(zip(jobs.tolist(), shares.tolist(), strict=True))
+    def settle(at: Any, jobs: Any, claims: Any, shares: Any, total: int) -> Any:
+        assert (claims.jobs, total) == (jobs.tolist(), TOTAL)
+        told.held = dict(zip(jobs.tolist(), shares.tolist(), strict=True))
+        return shares
 
-    told.held = pass_of(newcomers, claim, ask, defer, find_starts, carry_out)(None)
+    def begin(at: Any, starts: Any, jobs: Any, counts: Any) -> None:
+        assert (starts, jobs.tolist()) == ("starts", start)
+
+    pass_of(newcomers, claim, ask, defer, find_starts, settle, lambda *_: None, begin)(None)
     return told
 
 
@@ -81,3 +86,24 @@ def test_without_deferred_jobs_it_is_shared_out_among_who_is_there() -> None:
 @pytest.mark.parametrize("start", [[1, 2], [1]])
 def test_room_is_left_for_deferred_jobs(start: list[int]) -> None:
     assert all(play(shares_of, start).beside)
+
+
+@pytest.mark.parametrize("settled", [[3, 3, 1, 1], [5, 2, 1, 1], [5, 3, 1, 1]])
+def test_runs_shrink_before_jobs_start_and_grow_after(settled: list[int]) -> None:
+    """Of what was shared out that is carried out which was settled."""
+    done: list[tuple[Any, ...]] = []
+    jobs, held, nobody = np.array([0, 4, 5, 1]), np.array([5, 2, 1, 0]), np.zeros(0, int)
+    claims = SimpleNamespace(held=held, least=np.minimum(held, 1), largest=np.full(4, TOTAL))
+    pass_of(
+        lambda at: (jobs[:3], nobody, nobody > 0, TOTAL),
+        lambda at, *_: claims,
+        lambda at, *_: np.array([3, 3, 1, 1]),
+        lambda at, *_: None,
+        lambda at: ("starts", jobs, TOTAL, False),
+        lambda at, *_: np.array(settled),
+        lambda at, job, count: done.append((job, count)),
+        lambda at, *told: done.append((told[0], told[1].tolist(), told[2].tolist())),
+    )(None)
+    shrinks = [(0, 3)] if settled[0] < 5 else []
+    grows = [(4, 3)] if settled[1] > 2 else []
+    assert done == [*shrinks, ("starts", [1], [1]), *grows]

@@ -427,7 +427,9 @@ class EasyScheduler(QueueScheduler):
         changed, view._state.others_wait = [], queue.waiting > 1
         for place in queue.places().tolist():
             job = queue.job.item(place)
-            count = self.allocation.choose(job, view, partial(first_starts, view._tables, memory))
+            noted = job == view.predictor._asked.job
+            outlook = partial(first_starts, view._tables, memory, noted=noted)
+            count = self.allocation.choose(job, view, outlook)
             seconds = view.belief(job, count)
             reserve_earliest(profile_of(memory), view.now, count, seconds)
             if (count, seconds) != (queue.processors.item(place), queue.runtime.item(place)):

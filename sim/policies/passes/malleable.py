@@ -269,15 +269,6 @@ class SharedOut(NamedTuple):
 
 
 @compiled
-def shared_among(
-    jobs: IntArray, largest: IntArray, shares: IntArray, total: int
-) -> tuple[SharedOut, BoolArray]:
-    """Return what was shared out, and who got something; jobs that got nothing are deferred."""
-    got = shares > 0
-    return SharedOut(jobs[got], largest[got], shares[got], total), got
-
-
-@compiled
 def still_valid(
     before: SharedOut, jobs: IntArray, least: IntArray, largest: IntArray, total: int
 ) -> bool:
@@ -294,8 +285,15 @@ Step = Callable[..., Any]
 
 
 def pass_of(
-    newcomers: Step, claim: Step, share: Step, defer: Step, find_starts: Step, carry_out: Step
-) -> Callable[[Any], Any]:
+    newcomers: Step,
+    claim: Step,
+    share: Step,
+    defer: Step,
+    find_starts: Step,
+    settle: Step,
+    resize: Step,
+    start: Step,
+) -> Callable[[Any], None]:
     """Return the pass in which malleable jobs shrink, start and grow, whatever the rule.
 
     Its steps are compiled, over tables, or in Python where that has a say. Each takes first
@@ -316,11 +314,15 @@ def pass_of(
     find_starts : callable
         Returns who starts, where runs hold the least that they can; the malleable jobs that run
         and start, the total that they may hold, and whether others wait.
-    carry_out : callable
-        Lets jobs shrink, start and grow; returns what the pass does.
+    settle : callable
+        Returns what is to be carried out of the shares.
+    resize : callable
+        Lets a run go on with another count.
+    start : callable
+        Starts who starts, the malleable jobs on what they get.
     """
 
-    def make_pass(at: Any) -> Any:
+    def make_pass(at: Any) -> None:
         # Where jobs may get nothing, those are deferred who do, all others may queue.
         running, arrived, may_wait, total = newcomers(at)
         candidates, nobody = arrived[may_wait], arrived[:0]
@@ -329,7 +331,8 @@ def pass_of(
             everybody = np.concatenate((running, candidates))
             claims = claim(at, everybody, running.size, total, True)
             shares = share(at, claims, total)
-            before, got = shared_among(everybody, claims.largest, shares, total)
+            got = shares > 0
+            before = SharedOut(everybody[got], claims.largest[got], shares[got], total)
             is_deferred[may_wait] = ~got[running.size :]
         deferred = arrived[is_deferred]
         defer(at, arrived, is_deferred)
@@ -343,7 +346,12 @@ def pass_of(
                 shares = share(at, claim(at, everybody, jobs.size, total, True), total)
             if deferred.size == 0 or shares[jobs.size :].any():
                 shares = share(at, claims, total)
-        return carry_out(at, starts, jobs, claims, shares[: jobs.size], total)
+        counts, held = settle(at, jobs, claims, shares[: jobs.size], total), claims.held
+        for k in np.flatnonzero(counts < held):
+            resize(at, jobs[k], counts[k])
+        start(at, starts, jobs[running.size :], counts[running.size :])
+        for k in np.flatnonzero((held > 0) & (counts > held)):
+            resize(at, jobs[k], counts[k])
 
     return make_pass
 
@@ -452,8 +460,8 @@ def _begin_allocation(state: RunState, sharing: SharingMemory, job: int) -> None
 
 
 @compiled
-def _resize(state: RunState, sharing: SharingMemory, job: int, count: int) -> None:
-    """Let a run go on with other processors, for whose ranges there is room."""
+def _resize(at: Tables, job: int, count: int) -> None:
+    state, sharing = at
     own, now, before = sharing.jobs[job], state.scalars[0].now, state.processors[job]
     left = max(state.believed_end[job] - now, 0.0)
     if own.request > 0:
@@ -463,66 +471,60 @@ def _resize(state: RunState, sharing: SharingMemory, job: int, count: int) -> No
         left *= faster / runtime_on(sharing.believed, job, before)
     sharing.tally[0].queries += 1
     sharing.allocations[own.allocation].end_time = now
+    grow_ranges(state, count)
     resize(state, job, count, left)
     _begin_allocation(state, sharing, job)
 
 
 @compiled
-def _start(state: RunState, sharing: SharingMemory, job: int, count: int) -> None:
-    """Start a job on a count; 0 if it is not malleable."""
-    if count > 0 and count != state.processors[job]:
+def _give(state: RunState, sharing: SharingMemory, job: int, count: int) -> None:
+    """Let a malleable job that starts have a count, and be believed to take what it takes there."""
+    if count != state.processors[job]:
         sharing.tally[0].queries += 1
         believed = sharing.jobs[job].requested_time * sharing.jobs[job].request / count
         if sharing.jobs[job].request == 0:
             believed = runtime_on(sharing.believed, job, count)
         state.belief[job], state.processors[job] = max(believed, LEAST_BELIEF), count
-    start(state, job)
-    _begin_allocation(state, sharing, job)
 
 
-@compiled(forceinline=True)
-def _carry_out(
-    at: Tables, begun: int, jobs: IntArray, claims: Claims, shares: IntArray, total: int
-) -> int:
-    """Do so at once: nobody is left to start."""
+@compiled
+def _settle(at: Tables, jobs: IntArray, claims: Claims, shares: IntArray, total: int) -> IntArray:
     state, sharing = at
-    tally, queue = sharing.tally[0], sharing.queue
     if claims.searches.size > 0:
         sharing.searches[jobs] = claims.searches
         due = claims.searches["due"].min()
-        if due != tally.wake_time:
-            tally.wake_time = due
+        if due != sharing.tally[0].wake_time:
+            sharing.tally[0].wake_time = due
             ask_to_wake(state, due)
-    number = tally.running
-    before_pass = state.processors[jobs[:number]]
-    grow_ranges(state, shares.sum())
-    for k in range(number):
-        if shares[k] < before_pass[k]:
-            _resize(state, sharing, jobs[k], shares[k])
-    new = number
+    return shares
+
+
+@compiled(forceinline=True)
+def _start(at: Tables, begun: int, jobs: IntArray, counts: IntArray) -> None:
+    state, sharing = at
+    queue, tally = sharing.queue, sharing.tally[0]
+    for k in range(jobs.size):
+        _give(state, sharing, jobs[k], counts[k])
     for place in queue.found[:begun]:
         job = queue.job[place]
-        is_malleable = sharing.jobs[job].least > 0
-        _start(state, sharing, job, shares[new] if is_malleable else 0)
-        new += is_malleable
+        start(state, job)
+        _begin_allocation(state, sharing, job)
         pop(queue, place)
     tidy(queue)
-    grow_ranges(state, shares.sum())
-    for k in range(number):
-        if shares[k] > before_pass[k]:
-            _resize(state, sharing, jobs[k], shares[k])
-    sharing.running[: jobs.size] = jobs
-    tally.running = jobs.size
-    return 0
+    sharing.running[tally.running : tally.running + jobs.size] = jobs
+    tally.running += jobs.size
 
 
-_make_pass = register_jitable(pass_of(_newcomers, _claim, _share, _defer, _find_starts, _carry_out))
+_make_pass = register_jitable(
+    pass_of(_newcomers, _claim, _share, _defer, _find_starts, _settle, _resize, _start)
+)
 
 
 @compiled
 def decide(state: RunState, sharing: SharingMemory) -> int:
-    """Make a pass over tables."""
-    return int(_make_pass((state, sharing)))
+    """Make a pass over tables, in which all is done at once: nobody is left to start."""
+    _make_pass((state, sharing))
+    return 0
 
 
 # What is asked before the run
@@ -572,6 +574,8 @@ class CompiledSharingRule(CompiledRule):
             rows[job] = beliefs.read_off(job, rule.read_off)
             read[job] = beliefs.has_table(job)
             serial_time[job] = beliefs.serial_time(job) if rule.weighs_work else 0.0
+            if rule.weighs_work and job == engine.view.predictor._asked.job:
+                beliefs.table(job)  # which writes down what the pass reads of it in `believed`
             beliefs.forget(job)
         np.copyto(own["most"], engine.shown.more["largest"], where=engine.malleable)
         own["request"] = engine.jobs.requested_processors

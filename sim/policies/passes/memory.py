@@ -41,6 +41,7 @@ KEPT = record(
     plan_version=int,
     ends_told=int,
     searched_to=int,
+    explained=int,
     next_start=float,
     wake_time=float,
     freed_from=float,
@@ -49,9 +50,9 @@ KEPT = record(
 """What is kept from pass to pass: whether beliefs about who waits have changed since the profile
 was laid, and whether any became shorter; how much had happened when all that wait were given
 reservations in it, -1 if they were not; how many had ended when the predictor was told last; one
-past the last place that the last pass considered, 0 if it planned nothing; and in seconds when the
-next reservation begins, for when a pass was asked for last, and from when until when processors
-became free since the last compression."""
+past the last place that the last pass considered, 0 if it planned nothing; the job that is
+explained, -1 for none; and in seconds when the next reservation begins, for when a pass was asked
+for last, and from when until when processors became free since the last compression."""
 
 
 class MoldingMemory(NamedTuple):
@@ -124,6 +125,9 @@ class RuleMemory(structref.StructRefProxy):
         Of each job that has arrived; -1 if that is not known.
     key : numpy.ndarray of float, shape (n,)
         By which each job that has arrived ranks in the queue, the least first.
+    weighed : numpy.ndarray of float, shape (3, c)
+        Of the job that is explained, as it chose last: counts, believed runtimes and predicted
+        starts, seconds.
     plugin_data : numpy.ndarray of float, shape (k, m)
         What a rule of another package keeps.
     """
@@ -145,12 +149,13 @@ class RuleMemory(structref.StructRefProxy):
     application: IntArray
     user: IntArray
     key: FloatArray
+    weighed: FloatArray
     plugin_data: FloatArray
 
 
 FIRST_BREAKPOINTS = 256
 """Breakpoints that a profile has room for at first."""
-GROWING = "profile", "menu_counts", "menu_runtimes", "start_bounds"
+GROWING = "profile", "menu_counts", "menu_runtimes", "start_bounds", "weighed"
 RuleMemoryType = struct_type(RuleMemory)
 
 
@@ -172,7 +177,7 @@ def make_memory(
     fields = {
         "queue": queue,
         "backfilling": np.zeros(1, BACKFILLING),
-        "kept": np.array([(0, 0, -1, 0, np.iinfo(np.int64).max, *(np.inf,) * 3, -np.inf)], KEPT),
+        "kept": np.array([(0, 0, -1, 0, 2**63 - 1, -1, *(np.inf,) * 3, -np.inf)], KEPT),
         "start_bounds": np.zeros((0, 0)),
         "profile": Profile(np.zeros(room), np.full(room, processors), np.array([0, 1])),
         "menu_spans": np.zeros(jobs, SPAN),
@@ -187,6 +192,7 @@ def make_memory(
         "application": np.zeros(learning, np.int64),
         "user": np.full(jobs, -1),
         "key": np.zeros(jobs),
+        "weighed": np.zeros((3, 0)),
         "plugin_data": np.zeros((0, 0)),
     }
     fields |= known
@@ -201,9 +207,9 @@ def profile_of(memory: RuleMemory) -> Profile:
 
 
 @compiled
-def menu_of(memory: RuleMemory) -> tuple[IntArray, FloatArray]:
-    """Return all counts that jobs may choose from, and what is believed of them there."""
-    return memory.menu_counts, memory.menu_runtimes
+def choices_in(memory: RuleMemory) -> tuple[IntArray, FloatArray]:
+    """Return all counts that jobs may choose from, and what the job that is explained weighed."""
+    return memory.menu_counts, memory.weighed
 
 
 @compiled
@@ -263,6 +269,19 @@ def admit(state: RunState, memory: RuleMemory, job: int) -> None:
 
 
 @compiled
+def _predicted_starts(
+    memory: RuleMemory, now: float, counts: IntArray, runtimes: FloatArray, noted: bool
+) -> FloatArray:
+    """Return them on the profile as it is; write them down of the job that is explained."""
+    starts = availability.earliest_of(memory.profile, now, counts, runtimes)
+    if noted:
+        weighed = np.empty((3, counts.size))
+        weighed[0], weighed[1], weighed[2] = counts, runtimes, starts
+        memory.weighed = weighed
+    return starts
+
+
+@compiled
 def choose(state: RunState, memory: RuleMemory, job: int) -> bool:
     """Let an arriving job choose the smallest believed turnaround on the profile as it is (SA)."""
     own, now = memory.menu_spans[job], state.scalars[0].now
@@ -270,7 +289,8 @@ def choose(state: RunState, memory: RuleMemory, job: int) -> bool:
     if own.number > 1:
         offered = slice(best, best + own.number)
         counts, beliefs = memory.menu_counts[offered], memory.menu_runtimes[offered]
-        waits = availability.earliest_of(memory.profile, now, counts, beliefs) - now
+        noted = job == memory.kept[0].explained
+        waits = _predicted_starts(memory, now, counts, beliefs, noted) - now
         at_once, most = own.at_once != 0, memory.most_area[int(memory.queue.at[0].waiting > 0)]
         best += least_turnaround(
             counts, waits, beliefs, memory.requested[job], at_once, memory.margin, most
@@ -319,27 +339,33 @@ def _lay_reservations(state: RunState, memory: RuleMemory) -> None:
 
 @compiled
 def _earliest_starts(
-    state: RunState, memory: RuleMemory, counts: IntArray, runtimes: FloatArray, anew: bool
+    state: RunState, memory: RuleMemory, menu: tuple[IntArray, FloatArray], anew: bool, noted: bool
 ) -> FloatArray:
     if anew:
         starts, memory.kept[0].plan_version = memory.queue.start.copy(), -1
         _lay_reservations(state, memory)
         memory.kept[0].plan_version, memory.queue.start[:] = -1, starts
-    return availability.earliest_of(memory.profile, state.scalars[0].now, counts, runtimes)
+    return _predicted_starts(memory, state.scalars[0].now, menu[0], menu[1], noted)
 
 
 _find_earliest = direct(_earliest_starts)
 
 
 def first_starts(
-    state: RunState, memory: RuleMemory, counts: IntArray, runtimes: FloatArray, anew: bool = False
+    state: RunState,
+    memory: RuleMemory,
+    counts: IntArray,
+    runtimes: FloatArray,
+    anew: bool = False,
+    noted: bool = False,
 ) -> FloatArray:
     """Return the earliest start of each (count, runtime), on the profile as it is or laid anew.
 
     Anew it is laid in queue order with a reservation for all that wait; the queue stays as it is.
+    They are written down if this is of the job that is explained.
     """
-    asked = np.array(counts, np.int64), np.array(runtimes, float)
-    return np.asarray(_find_earliest(state, memory, *asked, anew))
+    menu = np.array(counts, np.int64), np.array(runtimes, float)
+    return np.asarray(_find_earliest(state, memory, menu, anew, noted))
 
 
 @compiled

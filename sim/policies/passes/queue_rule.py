@@ -1,6 +1,7 @@
 """A rule of a queue: its passes in Python, and what it needs of Python where they are compiled."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -157,10 +158,10 @@ class QueueScheduler:
         """Return the jobs that have just arrived, in the order in which they are admitted."""
         return self.view.arrived
 
-    def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
+    def outlook(self, job: int, counts: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the earliest start of each (count, runtime) behind reservations for all."""
-        is_laid = self.keeps_reservations
-        return first_starts(self.view._tables, self.memory, counts, runtimes, anew=not is_laid)
+        told, noted = (self.view._tables, self.memory), job == self.view.predictor._asked.job
+        return first_starts(*told, counts, runtimes, not self.keeps_reservations, noted)
 
     def admit(self, job: int) -> None:
         """Choose the count of a job that has just arrived, and queue it."""
@@ -170,7 +171,7 @@ class QueueScheduler:
         """Return the count for a job that has just arrived, and its belief in seconds."""
         view = self.view
         view._state.others_wait = self.queue.waiting > 0
-        processors = self.allocation.choose(job, view, self.outlook)
+        processors = self.allocation.choose(job, view, partial(self.outlook, job))
         return processors, view.belief(job, processors)
 
     def enqueue(self, job: int, processors: int, runtime: float) -> None:
@@ -289,6 +290,7 @@ class CompiledQueueRule(CompiledRule):
         if self._learns:
             memory.application[:] = jobs.application
         memory.backfilling["searches_anew"] = not self._scheduler.by_arrival
+        memory.kept["explained"] = engine.view.predictor._asked.job
         if self.asks_at_arrivals:
             return
         if self._rule is not None or has_curves(engine.predictor):
@@ -310,7 +312,8 @@ class CompiledQueueRule(CompiledRule):
         spans["begin"], spans["number"] = np.cumsum(number) - number, number
         spans["at_once"] = at_once
         set_menu(self.memory, *menu)
-        self.menu = np.repeat(jobs, number), menu[0]
+        self.menu, notes = (np.repeat(jobs, number), menu[0]), self._engine.view.predictor._asked
+        notes.note(notes.job, *(column[self.menu[0] == notes.job] for column in menu))
 
     def _asked_singly(self, jobs: IntArray) -> tuple[Any, ...]:
         """Return how many counts each job chooses from, whether at once; these, and beliefs."""

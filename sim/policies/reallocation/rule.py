@@ -1,6 +1,6 @@
 """A reallocation rule, and how it shares out what order and backfilling leave."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -255,15 +255,18 @@ class ReallocatingScheduler:
         self.beliefs.refresh()
         for run in self.view.ended:
             self.beliefs.forget(run.job)
-        make_pass: Callable[[View], list[Decision]] = pass_of(
+        make_pass = pass_of(
             self._newcomers,
             self._claim,
             lambda view, members, total: self.rule.share(self.beliefs, members, total),
             self._defer,
             self._find_starts,
-            self._carry_out,
+            self._settle,
+            self._resize,
+            self._start,
         )
-        return make_pass(self.view)
+        make_pass(self.view)
+        return self._decisions
 
     # The steps of a pass, which `pass_of` says
 
@@ -316,6 +319,7 @@ class ReallocatingScheduler:
         decisions = self.inner.decide()
         self.lending.expect(decisions)
         starts = {d.job: d.processors for d in decisions if type(d) is Start}
+        self._decisions = [d for d in decisions if type(d) is not Start]
         starting = {job: count for job, count in starts.items() if view.malleable[job]}
         self._least = self._least | starting
         total = view.free + sum(held.values()) + sum(starting.values()) - sum(starts.values())
@@ -323,36 +327,30 @@ class ReallocatingScheduler:
         jobs = np.array([*held, *starting], np.int64)
         return decisions, jobs, total, bool(waiting or self.deferred)
 
-    def _carry_out(
-        self,
-        view: View,
-        decisions: Sequence[Decision],
-        jobs: IntArray,
-        members: Members,
-        shares: IntArray,
-        total: int,
-    ) -> list[Decision]:
-        """Return what is decided, with what pays and is feasible of the shares."""
+    def _settle(
+        self, view: View, jobs: IntArray, members: Members, shares: IntArray, total: int
+    ) -> IntArray:
+        """Return what pays and is feasible of the shares; ask for a pass when more may be."""
         shares = self._snapped(members, shares, total)
         shares, later = self._guarded(members, shares, total)
-        others = [d for d in decisions if type(d) is not Start]
         later = min(later, self.rule.wake(self.beliefs))
         if view.now < later < np.inf and later != self._waking:
             self._waking = later
-            others.append(WakeAt(float(later)))
-        change, begin = self.rule.cost.change, self.rule.cost.start
-        rows = [*zip(members.job, members.held.tolist(), shares.tolist(), strict=True)]
-        changed = [row for row in rows if row[1] not in (0, row[2])]
-        resizes = [(held, Resize(job, n, None, change(held, n))) for job, held, n in changed]
-        shrinks = [resize for held, resize in resizes if resize.processors < held]
-        grows = [resize for held, resize in resizes if resize.processors > held]
-        counts = {job: share for job, held, share in rows if held == 0}
-        starts: list[Decision] = []
-        for start in (d for d in decisions if type(d) is Start):
-            share = counts.get(start.job, 0)
-            whole = Start(start.job, share, None, begin(share)) if share else start
-            starts.append(whole._replace(nodes=None) if counts else whole)
-        return [*shrinks, *starts, *grows, *others]
+            self._decisions.append(WakeAt(float(later)))
+        return shares
+
+    def _resize(self, view: View, job: int, count: int) -> None:
+        cost = self.rule.cost.change(view.running[job].processors, int(count))
+        self._decisions.append(Resize(int(job), int(count), None, cost))
+
+    def _start(
+        self, view: View, starts: Sequence[Decision], jobs: IntArray, counts: IntArray
+    ) -> None:
+        shares = dict(zip(jobs.tolist(), counts.tolist(), strict=True))
+        for start in (d for d in starts if type(d) is Start):
+            share = shares.get(start.job, 0)
+            whole = Start(start.job, share, None, self.rule.cost.start(share)) if share else start
+            self._decisions.append(whole._replace(nodes=None) if shares else whole)
 
     def _wanted(self) -> Iterator[int]:
         """Yield the counts for which jobs wait, in queue order, then those of the arrivals."""
