@@ -40,25 +40,27 @@ def _names(group: str) -> list[str]:
     return sorted(path.stem for path in (CONFIG_FOLDER / group).glob("*.yaml"))
 
 
-def toys() -> Iterator[tuple[str, ...]]:
-    """Yield the overrides of small runs that together use all compiled code."""
+def toys() -> Iterator[Sequence[tuple[str, ...]]]:
+    """Yield the overrides of small runs that together use all compiled code.
+
+    Those that share much of it stand in one list, for one process; the longest comes first.
+    """
+    yield [("policy=sa", f"predictor={predictor}", *TOY) for predictor in _names("predictor")]
     for policy in _names("policy"):
-        for predictor in ("user_estimate", "adept"):
-            yield (f"policy={policy}", f"predictor={predictor}", *TOY)
-    for predictor in _names("predictor"):
-        yield ("policy=sa", f"predictor={predictor}", *TOY)
-    yield from OTHERS
+        yield [(f"policy={policy}", f"predictor={one}", *TOY) for one in ("user_estimate", "adept")]
+    yield from ([other] for other in OTHERS)
 
 
-def warm(overrides: Sequence[str]) -> None:
-    """Play a small run without writing anything of it."""
+def warm(runs: Sequence[Sequence[str]]) -> None:
+    """Play small runs without writing anything of them."""
     from sim.results.metrics import summarise
     from sim.simulation.scene import play, set_scene
 
-    config = configuration(overrides)
-    with warnings.catch_warnings(), contextlib.suppress(SimError):  # parts that do not go together
-        warnings.simplefilter("ignore")
-        summarise(play(config, config, set_scene(config, 0)).outcome)
+    for overrides in runs:
+        config = configuration(overrides)
+        with warnings.catch_warnings(), contextlib.suppress(SimError):  # parts that do not fit
+            warnings.simplefilter("ignore")
+            summarise(play(config, config, set_scene(config, 0)).outcome)
 
 
 @answering
@@ -78,13 +80,14 @@ def main(given: Sequence[str] | None = None) -> int:
     )
     asked = parser.parse_args(given)
     console = PlainConsole(stderr=True, soft_wrap=True)
-    wanted = [t for t in toys() if not asked.only or any(o in t for o in asked.only)]
+    only = {*asked.only}
+    wanted = [runs for some in toys() if (runs := [t for t in some if not only or only & {*t}])]
     if not wanted:
         raise SimError(f"{' '.join(asked.only)}: selects nothing; give parts such as policy=sa")
     AT_LEAST_1.check(**{"--processes": asked.processes})
     with ProcessPoolExecutor(min(asked.processes, len(wanted)), get_context("spawn")) as pool:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the processes stay deaf to it
-        begun = [pool.submit(warm, overrides) for overrides in wanted]
+        begun = [pool.submit(warm, runs) for runs in wanted]
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         done = as_completed(begun)
         for one in track(done, "compiling", len(wanted), console=console, transient=True):
