@@ -323,6 +323,10 @@ def with_key_swept(error: BaseException, given: Sequence[str]) -> list[str] | No
     return [f"{key}=choice({values[key]})" if one.startswith(f"{key}=") else one for one in given]
 
 
+MUST_BE = {"Integer": "must be a whole number", "Float": "must be a number"}
+"""What OmegaConf cannot make of a value, in words."""
+
+
 def groups(above: str = "") -> list[str]:
     """Return all groups of options, such as ``policy`` and ``policy/order``."""
     return [each for one in inner_groups(above) for each in (one, *groups(one))]
@@ -358,7 +362,8 @@ def refusal(error: BaseException, given: Sequence[str]) -> str:
         return f"{next(o for o in given if o[0] == '~')}: cannot be left out"
     if merged := re.match(r"Error merging override (.*)", first):
         cause = str(error.__cause__ or "it has another type").splitlines()[0]
-        return f"{merged[1]}: {cause}"
+        kind = cause.rpartition(" ")[2]
+        return f"{merged[1]}: {MUST_BE.get(kind, cause)}"
     if first.startswith("Config group override must be a string"):
         chosen = (one.partition("=") for one in given if not NAME.search(one))
         mine = (f"{group}={name}" for group, _, name in chosen if group in groups())

@@ -43,7 +43,7 @@ class KeepToFolders(Callback):
                     raise ConfigError(f"hydra.{key}={name}: must name a place in the run's folder")
             if config.hydra.mode == RunMode.MULTIRUN:
                 refuse_foreign_sweep(Path(config.hydra.sweep.dir))
-        except SimError as error:  # Hydra would go on after any other exception
+        except (OSError, SimError) as error:  # Hydra would go on
             sys.stderr.write(f"error: {one_line(error)}\n")
             raise SystemExit(2) from None
 

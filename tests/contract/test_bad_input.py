@@ -165,7 +165,9 @@ def test_bytes_that_are_no_text_are_refused(command, tmp_path):
         ("workload=moon", "there is no such option; there are archive, "),
         ("workload.job=3", "there is no such key; did you mean workload.jobs"),
         ("polcy=easy", "there is no such key; did you mean policy"),
-        ("seed=x", "Value 'x' of type 'str' could not be converted to Integer"),
+        ("seed=x", "must be a whole number"),
+        ("replications=1.5", "must be a whole number"),
+        ("precision=x", "must be a number"),
         ("seed=[1", "cannot be read as KEY=VALUE (no viable alternative at input '[1')"),
         ("policy=null", "must be the name of an option"),
         ("hydra.run.dir=/proc/x", "No such file or directory"),
@@ -181,6 +183,12 @@ def test_what_hydra_refuses_is_one_line(command, tmp_path, override, said):
     assert override.lstrip("+").removeprefix("hydra.run.dir=") in ended.err
     assert said in ended.err
     assert [path for path in tmp_path.rglob("*") if path.name in FILES] == []
+
+
+def test_a_file_in_the_place_of_a_sweeps_folder_is_told(command, tmp_path):
+    (tmp_path / "file").write_text("")
+    ended = command("-m", "hydra.sweep.dir=file", "policy=easy,sa", *TINY)
+    assert (ended.status, ended.err) == (2, "error: file: Not a directory\n")
 
 
 def test_a_log_in_the_place_of_an_override_is_told_its_keys(command, tmp_path):

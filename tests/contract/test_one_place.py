@@ -133,6 +133,7 @@ SHARING = {
     "room": ("pdpa", PASS, "max(largest[k], held[k], least[k])", "least[k]"),
     "deferred": ("hesrpt", PASS, "got = shares > 0", "got = shares >= 0"),
     "order of steps": ("hesrpt", PASS, "= ~got[running.size :]", "= got[running.size :]"),
+    "growth": ("equi", PASS, "(held > 0) & (counts > held)", "held < 0"),
     "work left": ("hesrpt", BELIEFS, "* after / before", "/ after"),
 }
 """A wrong variant of what goes for many rules that share out processors, with one of them."""
