@@ -57,7 +57,7 @@ class Engine:
         self.state = self._make_state(setup)
         self.view = self._make_view(setup)
         self.beliefs = self.view._beliefs
-        self.view.predictor._asked.job = max([-1, *(one.job for one in self.watchers)])
+        self.view.predictor._asked.explained = max([-1, *(one.explained for one in self.watchers)])
         for observation in setup.known:
             self.predictor.observe(observation)
             self.beliefs.note(observation.application, observation.nprocs)

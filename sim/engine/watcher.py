@@ -35,11 +35,11 @@ class Watcher:
     ----------
     needs_passes : bool
         Whether it needs every pass, compiled or not, with the state that it leaves.
-    job : int
-        Index of the job of which passes write down what is believed of its counts; -1 of none.
+    explained : int
+        Index of the job of which passes write down what it weighs; -1 of none.
     """
 
-    needs_passes, job = False, -1
+    needs_passes, explained = False, -1
 
     def decided(self, seen: RunSoFar, decisions: Sequence[Decision]) -> None:
         """Be told what a policy decided in Python, before any of it is done."""

@@ -63,7 +63,7 @@ class Recorder(Watcher):
 
     Attributes
     ----------
-    job : int
+    explained : int
         Its index among `names`, the numbers of all jobs.
     waits : list of dict
         One for each time that it queued: its ``begin`` and ``start`` (None where it never
@@ -99,7 +99,7 @@ class Recorder(Watcher):
         if self._job_id not in self.names:
             said = f"job {self._job_id}: the replay has no such job"
             raise SimError(f"{said}; the run is of another version")
-        self.job = self.names.index(self._job_id)
+        self.explained = self.names.index(self._job_id)
         policy = setup.policy
         if not isinstance(policy, Policy):
             raise SimError(
@@ -112,7 +112,7 @@ class Recorder(Watcher):
 
     def passed(self, seen: RunSoFar) -> None:
         """Note what a pass did to the job."""
-        view, job, before = seen.view, self.job, self._held
+        view, job, before = seen.view, self.explained, self._held
         held = {holder: count for _, holder, count in view.believed_ends.rows()}
         self._held = held.get(job, 0)
         if job in view.arrived:
@@ -133,7 +133,7 @@ class Recorder(Watcher):
 
     def _note_weighed(self, view: View, scheduler: QueueScheduler | None) -> None:
         """Note what passes have written down of the job since: by which beliefs it chose."""
-        weighed, job = view.predictor._asked.weighed, self.job
+        weighed, job = view.predictor._asked.weighed, self.explained
         if scheduler is not None and (with_starts := choices_in(scheduler.memory)[1]).size:
             weighed = with_starts
         weighed = weighed[:, np.unique(weighed[0], return_index=True)[1]]
@@ -166,7 +166,7 @@ class Recorder(Watcher):
             they are; ``once_these_end``, who is believed to end until then; ``passed_by``, who is
             behind it and starts in this pass.
         """
-        free, ahead, job = view.free, _ahead(scheduler, view, self.job), self.job
+        free, ahead, job = view.free, _ahead(scheduler, view, self.explained), self.explained
         place_of = {} if scheduler is None else scheduler.queue.place_of()
         reason, wanted, own, room = KEPT_BACK, 0, None, view.now
         promises: list[tuple[float, int, int]] = []
@@ -274,7 +274,7 @@ def explained(folder: Path, job: int, console: Console | None = None) -> Account
     recorder = Recorder(job)
     with Display(console or Console(quiet=True), "replay") as shown:
         records = scene.replay(recorder.around(run.setup(scene, shown)))
-    place, recorded = recorder.job, jobs["start_time"].to_numpy()
+    place, recorded = recorder.explained, jobs["start_time"].to_numpy()
     same = recorded.size == records.start_time.size
     other = int((recorded != records.start_time).sum()) if same else max(recorded.size, 1)
     return {

@@ -305,27 +305,27 @@ class SeenMachine(ReadOnly):
 
 
 @dataclass
-class Asked:
-    """What the predictor was asked.
+class QueryLog:
+    """How often the predictor was asked, and what it last said of the job that is explained.
 
     Attributes
     ----------
     queries : int
         How often.
-    job : int
-        Index of the job that is explained, -1 for none.
+    explained : int
+        Index of the job, -1 for none.
     weighed : numpy.ndarray of float, shape (3, c)
         The last answer about several of its counts: these, believed runtimes in seconds, and NaN,
         as nobody said when it would start.
     """
 
     queries: int = 0
-    job: int = -1
+    explained: int = -1
     weighed: FloatArray = field(default_factory=partial(np.zeros, (3, 0)))
 
     def note(self, job: int, counts: IntArray, runtimes: FloatArray | None) -> None:
         """Write down what is believed of several counts of a job, if it is the one; in seconds."""
-        if job == self.job and runtimes is not None and counts.size > 1:
+        if job == self.explained and runtimes is not None and counts.size > 1:
             self.weighed = np.array([counts, runtimes, np.full(counts.size, np.nan)])
 
 
@@ -362,7 +362,7 @@ class SeenPredictor(ReadOnly):
         self._known_counts = setting(predictor, "known_counts", None)
         self._single: dict[int, IntArray] = {}
         self._seen: dict[int, Support] = {}
-        self._asked = Asked()
+        self._asked = QueryLog()
 
     @property
     def learns(self) -> bool:

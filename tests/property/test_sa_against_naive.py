@@ -3,7 +3,7 @@
 from math import ceil
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from toys import ToyOracle, ToyTruth, trace_of
 
@@ -144,8 +144,15 @@ def naive_without_backfilling(jobs: list[Job], always: bool) -> list[tuple[int, 
     return [placed[job] for job in range(len(jobs))]
 
 
+PAST_DUE: list[Job] = [
+    (4, 7, 34, 0.1), (0, 2, 24, 0.1), (2, 8, 4, 0), (1, 8, 7, 0.6), (4, 6, 8, 0.3)
+]  # fmt: skip
+"""When the last one arrives, a reservation of a job behind the head should have begun."""
+
+
 @settings(max_examples=150)
 @given(jobs=st.lists(job, min_size=1, max_size=16), always=st.booleans(), known=st.booleans())
+@example(jobs=PAST_DUE, always=True, known=True)
 def test_sa_without_backfilling_looks_at_reservations_for_all_who_wait(jobs, always, known):
     """One that could begin now waits behind the head; at the next arrival all are made anew."""
     extra = "always" if always else "never"

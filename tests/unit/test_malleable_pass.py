@@ -39,7 +39,7 @@ def play(share: Callable[[list[int]], list[int]], start: list[int]) -> SimpleNam
         assert told.queuing is not None
         return "starts", np.array([0, *start]), TOTAL, bool(told.deferred)
 
-    def settle(at: Any, jobs: Any, claims: Any, shares: Any, total: int) -> Any:
+    def approve(at: Any, jobs: Any, claims: Any, shares: Any, total: int) -> Any:
         assert (claims.jobs, total) == (jobs.tolist(), TOTAL)
         told.held = dict(zip(jobs.tolist(), shares.tolist(), strict=True))
         return shares
@@ -47,7 +47,7 @@ def play(share: Callable[[list[int]], list[int]], start: list[int]) -> SimpleNam
     def begin(at: Any, starts: Any, jobs: Any, counts: Any) -> None:
         assert (starts, jobs.tolist()) == ("starts", start)
 
-    pass_of(newcomers, claim, ask, defer, find_starts, settle, lambda *_: None, begin)(None)
+    pass_of(newcomers, claim, ask, defer, find_starts, approve, lambda *_: None, begin)(None)
     return told
 
 
@@ -88,9 +88,9 @@ def test_room_is_left_for_deferred_jobs(start: list[int]) -> None:
     assert all(play(shares_of, start).beside)
 
 
-@pytest.mark.parametrize("settled", [[3, 3, 1, 1], [5, 2, 1, 1], [5, 3, 1, 1]])
-def test_runs_shrink_before_jobs_start_and_grow_after(settled: list[int]) -> None:
-    """Of what was shared out that is carried out which was settled."""
+@pytest.mark.parametrize("approved", [[3, 3, 1, 1], [5, 2, 1, 1], [5, 3, 1, 1]])
+def test_runs_shrink_before_jobs_start_and_grow_after(approved: list[int]) -> None:
+    """Of what was shared out that is carried out which was approved."""
     done: list[tuple[Any, ...]] = []
     jobs, held, nobody = np.array([0, 4, 5, 1]), np.array([5, 2, 1, 0]), np.zeros(0, int)
     claims = SimpleNamespace(held=held, least=np.minimum(held, 1), largest=np.full(4, TOTAL))
@@ -100,10 +100,10 @@ def test_runs_shrink_before_jobs_start_and_grow_after(settled: list[int]) -> Non
         lambda at, *_: np.array([3, 3, 1, 1]),
         lambda at, *_: None,
         lambda at: ("starts", jobs, TOTAL, False),
-        lambda at, *_: np.array(settled),
+        lambda at, *_: np.array(approved),
         lambda at, job, count: done.append((job, count)),
         lambda at, *told: done.append((told[0], told[1].tolist(), told[2].tolist())),
     )(None)
-    shrinks = [(0, 3)] if settled[0] < 5 else []
-    grows = [(4, 3)] if settled[1] > 2 else []
+    shrinks = [(0, 3)] if approved[0] < 5 else []
+    grows = [(4, 3)] if approved[1] > 2 else []
     assert done == [*shrinks, ("starts", [1], [1]), *grows]

@@ -427,7 +427,7 @@ class EasyScheduler(QueueScheduler):
         changed, view._state.others_wait = [], queue.waiting > 1
         for place in queue.places().tolist():
             job = queue.job.item(place)
-            noted = job == view.predictor._asked.job
+            noted = job == view.predictor._asked.explained
             outlook = partial(first_starts, view._tables, memory, noted=noted)
             count = self.allocation.choose(job, view, outlook)
             seconds = view.belief(job, count)

@@ -290,7 +290,7 @@ def pass_of(
     share: Step,
     defer: Step,
     find_starts: Step,
-    settle: Step,
+    approve: Step,
     resize: Step,
     start: Step,
 ) -> Callable[[Any], None]:
@@ -314,8 +314,8 @@ def pass_of(
     find_starts : callable
         Returns who starts, where runs hold the least that they can; the malleable jobs that run
         and start, the total that they may hold, and whether others wait.
-    settle : callable
-        Returns what is to be carried out of the shares.
+    approve : callable
+        Returns what is carried out of the shares.
     resize : callable
         Lets a run go on with another count.
     start : callable
@@ -346,7 +346,7 @@ def pass_of(
                 shares = share(at, claim(at, everybody, jobs.size, total, True), total)
             if deferred.size == 0 or shares[jobs.size :].any():
                 shares = share(at, claims, total)
-        counts, held = settle(at, jobs, claims, shares[: jobs.size], total), claims.held
+        counts, held = approve(at, jobs, claims, shares[: jobs.size], total), claims.held
         for k in np.flatnonzero(counts < held):
             resize(at, jobs[k], counts[k])
         start(at, starts, jobs[running.size :], counts[running.size :])
@@ -488,7 +488,7 @@ def _give(state: RunState, sharing: SharingMemory, job: int, count: int) -> None
 
 
 @compiled
-def _settle(at: Tables, jobs: IntArray, claims: Claims, shares: IntArray, total: int) -> IntArray:
+def _approve(at: Tables, jobs: IntArray, claims: Claims, shares: IntArray, total: int) -> IntArray:
     state, sharing = at
     if claims.searches.size > 0:
         sharing.searches[jobs] = claims.searches
@@ -516,7 +516,7 @@ def _start(at: Tables, begun: int, jobs: IntArray, counts: IntArray) -> None:
 
 
 _make_pass = register_jitable(
-    pass_of(_newcomers, _claim, _share, _defer, _find_starts, _settle, _resize, _start)
+    pass_of(_newcomers, _claim, _share, _defer, _find_starts, _approve, _resize, _start)
 )
 
 
@@ -574,7 +574,7 @@ class CompiledSharingRule(CompiledRule):
             rows[job] = beliefs.read_off(job, rule.read_off)
             read[job] = beliefs.has_table(job)
             serial_time[job] = beliefs.serial_time(job) if rule.weighs_work else 0.0
-            if rule.weighs_work and job == engine.view.predictor._asked.job:
+            if rule.weighs_work and job == engine.view.predictor._asked.explained:
                 beliefs.table(job)  # which writes down what the pass reads of it in `believed`
             beliefs.forget(job)
         np.copyto(own["most"], engine.shown.more["largest"], where=engine.malleable)

@@ -160,7 +160,7 @@ class QueueScheduler:
 
     def outlook(self, job: int, counts: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the earliest start of each (count, runtime) behind reservations for all."""
-        told, noted = (self.view._tables, self.memory), job == self.view.predictor._asked.job
+        told, noted = (self.view._tables, self.memory), job == self.view.predictor._asked.explained
         return first_starts(*told, counts, runtimes, not self.keeps_reservations, noted)
 
     def admit(self, job: int) -> None:
@@ -290,7 +290,7 @@ class CompiledQueueRule(CompiledRule):
         if self._learns:
             memory.application[:] = jobs.application
         memory.backfilling["searches_anew"] = not self._scheduler.by_arrival
-        memory.kept["explained"] = engine.view.predictor._asked.job
+        memory.kept["explained"] = engine.view.predictor._asked.explained
         if self.asks_at_arrivals:
             return
         if self._rule is not None or has_curves(engine.predictor):
@@ -313,7 +313,8 @@ class CompiledQueueRule(CompiledRule):
         spans["at_once"] = at_once
         set_menu(self.memory, *menu)
         self.menu, notes = (np.repeat(jobs, number), menu[0]), self._engine.view.predictor._asked
-        notes.note(notes.job, *(column[self.menu[0] == notes.job] for column in menu))
+        own = self.menu[0] == notes.explained
+        notes.note(notes.explained, *(column[own] for column in menu))
 
     def _asked_singly(self, jobs: IntArray) -> tuple[Any, ...]:
         """Return how many counts each job chooses from, whether at once; these, and beliefs."""

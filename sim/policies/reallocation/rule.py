@@ -261,7 +261,7 @@ class ReallocatingScheduler:
             lambda view, members, total: self.rule.share(self.beliefs, members, total),
             self._defer,
             self._find_starts,
-            self._settle,
+            self._approve,
             self._resize,
             self._start,
         )
@@ -327,7 +327,7 @@ class ReallocatingScheduler:
         jobs = np.array([*held, *starting], np.int64)
         return decisions, jobs, total, bool(waiting or self.deferred)
 
-    def _settle(
+    def _approve(
         self, view: View, jobs: IntArray, members: Members, shares: IntArray, total: int
     ) -> IntArray:
         """Return what pays and is feasible of the shares; ask for a pass when more may be."""
