@@ -323,9 +323,9 @@ class QueryLog:
     explained: int = -1
     weighed: FloatArray = field(default_factory=partial(np.zeros, (3, 0)))
 
-    def note(self, job: int, counts: IntArray, runtimes: FloatArray | None) -> None:
-        """Write down what is believed of several counts of a job, if it is the one; in seconds."""
-        if job == self.explained and runtimes is not None and counts.size > 1:
+    def note(self, counts: IntArray, runtimes: FloatArray | None) -> None:
+        """Write down what is believed of the job, in seconds, if it is of several counts."""
+        if runtimes is not None and counts.size > 1:
             self.weighed = np.array([counts, runtimes, np.full(counts.size, np.nan)])
 
 
@@ -374,7 +374,8 @@ class SeenPredictor(ReadOnly):
         self._asked.queries += 1
         shown = sealed(counts) if counts.flags.writeable else counts
         found = self._predictor.curve(job, shown)
-        self._asked.note(job, counts, found)
+        if job == self._asked.explained:
+            self._asked.note(counts, found)
         return found
 
     def runtime(self, job: int, processors: int) -> float:

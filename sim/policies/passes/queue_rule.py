@@ -1,7 +1,6 @@
 """A rule of a queue: its passes in Python, and what it needs of Python where they are compiled."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,7 +75,7 @@ class QueueScheduler:
 
     static_keys = keeps_reservations = False
     candidates: Candidates | None = None
-    chooses_anew = False
+    chooses_anew, _choosing = False, -1
     choose_anew: Callable[[], list[int]]
     functions: dict[str, Any] = QUEUE_FUNCTIONS
 
@@ -158,9 +157,10 @@ class QueueScheduler:
         """Return the jobs that have just arrived, in the order in which they are admitted."""
         return self.view.arrived
 
-    def outlook(self, job: int, counts: IntArray, runtimes: FloatArray) -> FloatArray:
+    def outlook(self, counts: IntArray, runtimes: FloatArray) -> FloatArray:
         """Return the earliest start of each (count, runtime) behind reservations for all."""
-        told, noted = (self.view._tables, self.memory), job == self.view.predictor._asked.explained
+        told, asked = (self.view._tables, self.memory), self.view.predictor._asked
+        noted = self._choosing == asked.explained
         return first_starts(*told, counts, runtimes, not self.keeps_reservations, noted)
 
     def admit(self, job: int) -> None:
@@ -169,9 +169,9 @@ class QueueScheduler:
 
     def choice_of(self, job: int) -> tuple[int, float]:
         """Return the count for a job that has just arrived, and its belief in seconds."""
-        view = self.view
+        view, self._choosing = self.view, job
         view._state.others_wait = self.queue.waiting > 0
-        processors = self.allocation.choose(job, view, partial(self.outlook, job))
+        processors = self.allocation.choose(job, view, self.outlook)
         return processors, view.belief(job, processors)
 
     def enqueue(self, job: int, processors: int, runtime: float) -> None:
@@ -313,8 +313,7 @@ class CompiledQueueRule(CompiledRule):
         spans["at_once"] = at_once
         set_menu(self.memory, *menu)
         self.menu, notes = (np.repeat(jobs, number), menu[0]), self._engine.view.predictor._asked
-        own = self.menu[0] == notes.explained
-        notes.note(notes.explained, *(column[own] for column in menu))
+        notes.note(*(column[self.menu[0] == notes.explained] for column in menu))
 
     def _asked_singly(self, jobs: IntArray) -> tuple[Any, ...]:
         """Return how many counts each job chooses from, whether at once; these, and beliefs."""
