@@ -169,7 +169,7 @@ def test_the_command_compiles_and_says_where(capsys):
 
 
 def test_small_runs_reach_every_rule_and_every_predictor():
-    reached = {override for overrides in toys() for override in overrides}
+    reached = {override for runs in toys() for overrides in runs for override in overrides}
     for group in ("policy", "predictor"):
         names = {path.stem for path in (CONFIG_FOLDER / group).glob("*.yaml")}
         assert {f"{group}={name}" for name in names} <= reached
