@@ -39,7 +39,8 @@ class Watcher:
         Index of the job of which passes write down what it weighs; -1 of none.
     """
 
-    needs_passes, explained = False, -1
+    needs_passes = False
+    explained = -1
 
     def decided(self, seen: RunSoFar, decisions: Sequence[Decision]) -> None:
         """Be told what a policy decided in Python, before any of it is done."""

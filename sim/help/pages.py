@@ -324,7 +324,7 @@ def with_key_swept(error: BaseException, given: Sequence[str]) -> list[str] | No
 
 
 MUST_BE = {"Integer": "must be a whole number", "Float": "must be a number"}
-"""What OmegaConf cannot make of a value, in words."""
+"""What OmegaConf could not convert a value to, the last word of its refusal, in our words."""
 
 
 def groups(above: str = "") -> list[str]:
@@ -362,8 +362,7 @@ def refusal(error: BaseException, given: Sequence[str]) -> str:
         return f"{next(o for o in given if o[0] == '~')}: cannot be left out"
     if merged := re.match(r"Error merging override (.*)", first):
         cause = str(error.__cause__ or "it has another type").splitlines()[0]
-        kind = cause.rpartition(" ")[2]
-        return f"{merged[1]}: {MUST_BE.get(kind, cause)}"
+        return f"{merged[1]}: {MUST_BE.get(cause.rpartition(' ')[2], cause)}"
     if first.startswith("Config group override must be a string"):
         chosen = (one.partition("=") for one in given if not NAME.search(one))
         mine = (f"{group}={name}" for group, _, name in chosen if group in groups())

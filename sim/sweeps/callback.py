@@ -43,7 +43,8 @@ class KeepToFolders(Callback):
                     raise ConfigError(f"hydra.{key}={name}: must name a place in the run's folder")
             if config.hydra.mode == RunMode.MULTIRUN:
                 refuse_foreign_sweep(Path(config.hydra.sweep.dir))
-        except (OSError, SimError) as error:  # Hydra would go on
+        except (OSError, SimError) as error:
+            # After any other exception Hydra would go on.
             sys.stderr.write(f"error: {one_line(error)}\n")
             raise SystemExit(2) from None
 

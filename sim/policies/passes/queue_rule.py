@@ -75,7 +75,7 @@ class QueueScheduler:
 
     static_keys = keeps_reservations = False
     candidates: Candidates | None = None
-    chooses_anew, _choosing = False, -1
+    chooses_anew = False
     choose_anew: Callable[[], list[int]]
     functions: dict[str, Any] = QUEUE_FUNCTIONS
 
@@ -89,7 +89,7 @@ class QueueScheduler:
         **known: Any,
     ) -> None:
         self.view, self.order, self.allocation = view, order, allocation
-        self.queue = WaitingQueue()
+        self.queue, self._choosing = WaitingQueue(), -1
         nothing, jobs = np.zeros(0), len(view.submit_time)
         self.by_arrival = order.keys(0.0, nothing, np.zeros(0, np.int64), nothing) is None
         if chooses_by_offers(allocation):
