@@ -59,6 +59,7 @@ def members_of(beliefs: BelievedCurves, held: Sequence[int], least: int = 1) -> 
         runs.append(Run(job, 0, (), count, 0.0, end) if count else None)
         if count:
             view._state.running[job] = runs[-1]
+            view._state.tables.processors[job] = count
     largest = np.array([view.extremes(job)[1] for job in range(len(held))], np.int64)
     lows = np.full(len(held), least)
     return Members(list(range(len(held))), runs, np.array(held, np.int64), lows, largest)

@@ -6,48 +6,67 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import njit
 
-from sim.policies.passes.malleable import pass_of
+from sim.policies.passes.malleable import JOB, TALLY, pass_of
+from sim.policies.reallocation.beliefs import SEARCH
+from sim.state.run_state import idle_state
 
-TOTAL = 8
+TOTAL, RIGID = 8, 9
+
+
+def tables_of(held: list[int], waiting: tuple[int, ...] = ()) -> tuple[Any, Any]:
+    """Return tables in which the first jobs run on so many, and these are deferred."""
+    state = idle_state(TOTAL, 10, 10)
+    state.processors[: len(held)] = held
+    state.scalars["free"] = TOTAL - sum(held)
+    jobs, tally = np.zeros(10, JOB), np.zeros(1, TALLY)
+    jobs["most"][:RIGID] = TOTAL
+    tally["running"], tally["deferred"] = len(held), len(waiting)
+    running, deferred = np.arange(10), np.array([*waiting, *[0] * 10])
+    sharing = SimpleNamespace(jobs=jobs, tally=tally, running=running, deferred=deferred)
+    sharing.defers = True
+    return state, sharing
+
+
+@njit
+def wakes_of(state: Any) -> Any:
+    return state.wakes[: state.scalars[0].wakes].copy()
 
 
 def play(share: Callable[[list[int]], list[int]], start: list[int]) -> SimpleNamespace:
-    """Make a pass in which 0 runs on all, 1 to 3 arrive, and 9, which is rigid, too."""
-    told = SimpleNamespace(asked=[], beside=[])
-
-    def newcomers(at: Any) -> tuple[Any, ...]:
-        arrived, may_wait = np.array([1, 9, 2, 3]), np.array([True, False, True, True])
-        return np.array([0]), arrived, may_wait, TOTAL
+    """Make a pass in which 0 runs on all, 1 was deferred, 2, 3 and 9, which is rigid, arrive."""
+    told, tables = SimpleNamespace(asked=[], beside=[]), tables_of([TOTAL], (1,))
 
     def claim(at: Any, jobs: Any, certain: int, total: int, others_wait: bool) -> Any:
         least = np.array([int(k < certain) for k in range(jobs.size)])
         largest = np.full(jobs.size, total)
         told.beside.append(others_wait)
         limits = {"held": np.where(jobs == 0, TOTAL, 0), "least": least, "largest": largest}
-        return SimpleNamespace(jobs=jobs.tolist(), **limits)
+        return SimpleNamespace(jobs=jobs.tolist(), searches=np.zeros(0), **limits)
 
     def ask(at: Any, claims: Any, total: int) -> Any:
         assert total == TOTAL
         told.asked.append(claims.jobs)
         return np.array(share(claims.jobs))
 
-    def defer(at: Any, arrived: Any, is_deferred: Any) -> None:
-        told.deferred, told.queuing = arrived[is_deferred].tolist(), arrived[~is_deferred].tolist()
-
-    def find_starts(at: Any) -> tuple[Any, ...]:
-        assert told.queuing is not None
-        return "starts", np.array([0, *start]), TOTAL, bool(told.deferred)
+    def find_starts(at: Any, arrived: Any, is_deferred: Any) -> tuple[Any, ...]:
+        sharing = at[1]
+        told.queuing = arrived[~is_deferred].tolist()
+        told.deferred = sharing.deferred[: sharing.tally["deferred"].item()].tolist()
+        assert told.deferred == arrived[is_deferred].tolist()
+        return "starts", np.array(start), 0
 
     def approve(at: Any, jobs: Any, claims: Any, shares: Any, total: int) -> Any:
         assert (claims.jobs, total) == (jobs.tolist(), TOTAL)
         told.held = dict(zip(jobs.tolist(), shares.tolist(), strict=True))
-        return shares
+        return shares, np.inf
 
     def begin(at: Any, starts: Any, jobs: Any, counts: Any) -> None:
         assert (starts, jobs.tolist()) == ("starts", start)
 
-    pass_of(newcomers, claim, ask, defer, find_starts, approve, lambda *_: None, begin)(None)
+    arriving = np.array([RIGID, 2, 3])
+    pass_of(lambda at: arriving, claim, ask, find_starts, approve, lambda *_: None, begin)(tables)
     return told
 
 
@@ -88,22 +107,73 @@ def test_room_is_left_for_deferred_jobs(start: list[int]) -> None:
     assert all(play(shares_of, start).beside)
 
 
+@pytest.mark.parametrize("start", [[RIGID], [1, RIGID, 2]])
+def test_what_rigid_jobs_start_on_is_not_shared_out(start: list[int]) -> None:
+    """A total of 8 less 3: what is shared out before they start does not stand."""
+    tables, told = tables_of([2]), []
+    tables[0].processors[RIGID] = 3
+    claims = SimpleNamespace(searches=np.zeros(0))
+    claims.held = claims.least = claims.largest = np.ones(len(start), int)
+
+    def claim(at: Any, jobs: Any, certain: int, total: int, others_wait: bool) -> Any:
+        told.append((jobs.tolist(), total))
+        return claims
+
+    pass_of(
+        lambda at: np.zeros(0, int),
+        claim,
+        lambda *_: claims.held,
+        lambda *_: ("starts", np.array(start), 0),
+        lambda *_: (claims.held, np.inf),
+        lambda *_: None,
+        lambda *_: None,
+    )(tables)
+    assert told == [([0, *(job for job in start if job != RIGID)], TOTAL - 3)]
+
+
+@pytest.mark.parametrize(
+    ("due", "asked"), [([30.0, 20.0], [20.0]), ([20.0, 10.0], []), ([20.0, 12.0], [])]
+)
+@pytest.mark.parametrize("later", [np.inf, 40.0])
+def test_a_pass_is_asked_for_when_the_first_measurement_is_due(
+    due: list[float], asked: list[float], later: float
+) -> None:
+    """Not for now, at 10, and not once more for 12; the searches have moved on."""
+    state, sharing = tables_of([1, 1])
+    state.scalars["now"], sharing.tally["wake_time"] = 10.0, 12.0
+    sharing.searches, searches = np.zeros(2, SEARCH), np.zeros(2, SEARCH)
+    searches["due"] = due
+    ones = np.ones(2, int)
+    claims = SimpleNamespace(searches=searches, held=ones, least=ones, largest=ones)
+    pass_of(
+        lambda at: np.zeros(0, int),
+        lambda *_: claims,
+        lambda *_: ones,
+        lambda *_: ("starts", np.zeros(0, int), 0),
+        lambda *_: (ones, later),
+        lambda *_: None,
+        lambda *_: None,
+    )((state, sharing))
+    assert wakes_of(state).tolist() == asked
+    assert sharing.searches["due"].tolist() == due
+
+
 @pytest.mark.parametrize("approved", [[3, 3, 1, 1], [5, 2, 1, 1], [5, 3, 1, 1]])
 def test_runs_shrink_before_jobs_start_and_grow_after(approved: list[int]) -> None:
     """Of what was shared out that is carried out which was approved."""
     done: list[tuple[Any, ...]] = []
-    jobs, held, nobody = np.array([0, 4, 5, 1]), np.array([5, 2, 1, 0]), np.zeros(0, int)
+    held = np.array([5, 2, 1, 0])
     claims = SimpleNamespace(held=held, least=np.minimum(held, 1), largest=np.full(4, TOTAL))
+    claims.searches = np.zeros(0)
     pass_of(
-        lambda at: (jobs[:3], nobody, nobody > 0, TOTAL),
+        lambda at: np.zeros(0, int),
         lambda at, *_: claims,
         lambda at, *_: np.array([3, 3, 1, 1]),
-        lambda at, *_: None,
-        lambda at: ("starts", jobs, TOTAL, False),
-        lambda at, *_: np.array(approved),
+        lambda at, *_: ("starts", np.array([3]), 0),
+        lambda at, *_: (np.array(approved), np.inf),
         lambda at, job, count: done.append((job, count)),
         lambda at, *told: done.append((told[0], told[1].tolist(), told[2].tolist())),
-    )(None)
+    )(tables_of([5, 2, 1]))
     shrinks = [(0, 3)] if approved[0] < 5 else []
-    grows = [(4, 3)] if approved[1] > 2 else []
-    assert done == [*shrinks, ("starts", [1], [1]), *grows]
+    grows = [(1, 3)] if approved[1] > 2 else []
+    assert done == [*shrinks, ("starts", [3], [1]), *grows]

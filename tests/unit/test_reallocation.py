@@ -15,8 +15,8 @@ from sim.engine.invariants import Checker
 from sim.engine.watcher import Watcher
 from sim.engine.work import SensorNoise
 from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.passes.malleable import SEARCH, SharedOut, leave_room, still_valid
-from sim.policies.reallocation.beliefs import Members
+from sim.policies.passes.malleable import SharedOut, leave_room, still_valid
+from sim.policies.reallocation.beliefs import SEARCH, Members
 from sim.policies.reallocation.costs import FREE, Constant, Phases, Redistribution
 from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
 from sim.policies.reallocation.hesrpt import HeSrpt
@@ -441,23 +441,23 @@ def test_pdpa_grows_as_soon_as_there_is_room() -> None:
 
 
 def searching(**more):
-    """Return the note of a search that measures at 100, as far as `more` says."""
+    """Return a search that measures at 100, as far as `more` says."""
     search = np.zeros(1, SEARCH)
     search["due"] = 100.0
     for name, value in more.items():
         search[name] = value
-    return search.tolist()[0]
+    return search
 
 
-def shared_by_pdpa(rule, notes, efficiency, total):
+def shared_by_pdpa(rule, searches, efficiency, total):
     """Return what PDPA gives runs on 8 processors each whose efficiency is measured now."""
-    view = SimpleNamespace(now=100.0, measured_efficiency=lambda job: efficiency)
-    jobs, number = sorted(notes), len(notes)
-    runs = [SimpleNamespace(job=job, processors=8) for job in jobs]
-    held = np.full(number, 8)
-    members = Members(jobs, runs, held, np.full(number, 1), np.full(number, 32))
-    reads = SimpleNamespace(view=view, notes=notes, read_off=lambda *_: np.array([8.0, 32.0]))
-    return rule.share(reads, members, total).tolist()
+    searches = np.concatenate(searches)
+    number, searches["new_efficiency"] = searches.size, efficiency
+    runs = [SimpleNamespace(job=job, processors=8) for job in range(number)]
+    limits = np.full(number, 8), np.full(number, 1), np.full(number, 32)
+    view, asked = SimpleNamespace(now=100.0), np.array([8.0, 32.0])
+    reads = SimpleNamespace(view=view, read_off=lambda *_: asked)
+    return rule.share(reads, Members([*range(number)], runs, *limits, searches), total).tolist()
 
 
 @pytest.mark.parametrize(
@@ -468,15 +468,15 @@ def test_pdpa_searches_again_where_efficiency_changes_by_more_than_the_tolerance
     efficiency, tolerance, processors
 ):
     """Of 0.6 before, 0.49 is 18 % less and 0.47 is 22 % less; both are below 0.5."""
-    notes = {0: searching(phase=STABLE, last_efficiency=0.6, measured_on=8)}
+    searches = [searching(phase=STABLE, last_efficiency=0.6, measured_on=8)]
     rule = PerformanceDriven(tolerance=tolerance, step=4)
-    assert shared_by_pdpa(rule, notes, efficiency, 16) == [processors]
+    assert shared_by_pdpa(rule, searches, efficiency, 16) == [processors]
 
 
 @pytest.mark.parametrize(("total", "shares"), [(20, [8, 12]), (22, [10, 12]), (24, [12, 12])])
 def test_pdpa_lets_the_youngest_grow_first(total, shares):
-    notes = {job: searching() for job in range(2)}
-    assert shared_by_pdpa(PerformanceDriven(step=4), notes, 0.9, total) == shares
+    searches = [searching(), searching()]
+    assert shared_by_pdpa(PerformanceDriven(step=4), searches, 0.9, total) == shares
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,11 @@
 
 Jobs start as if each run kept no more than its least, where the rule reclaims what runs hold
 beyond it. A pass is what `pass_of` returns; where a job may get nothing, it begins with who gets
-something. Here are its compiled steps, under EASY: what stands between passes is the
-`SharingMemory`, and what may be asked of jobs is asked before the run, by `CompiledSharingRule`.
-Where Python has a say in a step, as a rule in Python or a guard of changes has, the same pass is
-made of other steps: `sim.policies.reallocation.rule`.
+something. Here are its compiled steps over a state and a `SharingMemory`, in which stands what is
+kept between passes. Where all of them are compiled, under EASY, what may be asked of jobs is asked
+before the run, by `CompiledSharingRule`. Where Python has a say, as a rule in Python or a guard of
+changes has, it puts into the same tables what is believed by now, and carries out what the steps
+find: `sim.policies.reallocation.rule`.
 """
 
 from collections.abc import Callable
@@ -23,15 +24,16 @@ from predictors.compiling import compiled, record
 from sim.engine.engine import Engine
 from sim.engine.protocols import CompiledRule
 from sim.policies.backfill.easy import find_backfills, find_heads
+from sim.policies.passes.memory import BACKFILLING
 from sim.policies.passes.queue_rule import believed_on
-from sim.policies.reallocation.beliefs import TABLED, BelievedCurves, lent_end, seconds_on
+from sim.policies.reallocation.beliefs import SEARCH, TABLED, BelievedCurves, lent_end, seconds_on
 from sim.state.availability import BelievedEnds
 from sim.state.processors import held_ranges
 from sim.state.records import Allocations
 from sim.state.run_state import RunState, grow_ranges, longer, struct_type, structure
 from sim.state.run_steps import ask_to_wake, by_job, holders_in, padded, resize, runtime_on, start
 from sim.state.view import LEAST_BELIEF
-from sim.state.waiting_queue import Queue, pop, push, tidy
+from sim.state.waiting_queue import Queue, WaitingQueue, pop, push, tidy
 from workloads.base import Tabled
 
 _types: Any = types
@@ -46,18 +48,12 @@ its believed runtime on one processor if the rule weighs work; its key in the qu
 ALLOCATION = record(job=int, processors=int, first_range=int, start_time=float, end_time=float)
 """Whose, on how many processors, where they begin in `RunState.ranges`, and from when until when;
 the last of a job ends with it."""
-SEARCH = record(
-    phase=int, due=float, new_efficiency=float, last_efficiency=float, measured_on=int, wanted=int
-)  # fmt: skip
-"""Of a job whose count is searched by its efficiency: how far that has come; when to measure
-next, seconds, and what is measured then; the last measurement that was taken in, and the count it
-was made on, 0 before; the count that it would go on with if there were room, 0 if that is no
-matter."""
 TALLY = record(
-    running=int, deferred=int, allocations=int, is_held_back=int, queries=int, wake_time=float
+    running=int, deferred=int, allocations=int, queries=int, held_until=float, wake_time=float
 )
-"""How much of the tables of their names is in use, whether nobody may begin in a pass, how often a
-predictor would have been asked, and for when, in seconds, a pass was last asked for to measure."""
+"""How much of the tables of their names is in use, how often a predictor would have been asked,
+and in seconds until when nobody may begin, infinity if jobs may, and for when a pass was last asked
+for to share anew."""
 MOST_RUNTIMES = 1 << 25
 """So many runtimes of all jobs, believed and true each, are kept in tables, and no more."""
 
@@ -103,6 +99,12 @@ CLAIMS = _typeof(Claims(np.zeros((0, 0)), NOBODY, NOBODY, NOBODY, 0, NOTHING, NO
 
 
 @compiled
+def unchanged(claims: Claims) -> IntArray:
+    """Return what each holds, and for those that start the least that they can use."""
+    return np.maximum(claims.held, claims.least)
+
+
+@compiled
 def equal_counts(largest: IntArray, total: int) -> IntArray:
     """Return equal shares of a total, at least 2 if a job may have as many."""
     return np.minimum(largest, max(total // largest.size, 2))
@@ -132,6 +134,8 @@ class SharingMemory(structref.StructRefProxy):
         Of all jobs, for `Claims`.
     defers, weighs_work, reclaims : bool
         As the rule says.
+    strict : bool
+        Whether nobody passes the head of the queue.
     parameters : numpy.ndarray of float, shape (p,)
         All of the rule.
     searches : numpy.ndarray of SEARCH, shape (n,)
@@ -151,6 +155,7 @@ class SharingMemory(structref.StructRefProxy):
     defers: bool
     weighs_work: bool
     reclaims: bool
+    strict: bool
     parameters: FloatArray
     searches: NDArray[Any]
 
@@ -177,6 +182,40 @@ def _make(fields: tuple[Any, ...]) -> Any:
     return _maker(_typeof(jobs), _typeof(tuple(more)))(jobs, shares, tuple(more))
 
 
+def make_sharing(rule: Any, state: RunState, strict: bool, **known: Any) -> SharingMemory:
+    """Return what a rule keeps of a run that begins in a state.
+
+    Parameters
+    ----------
+    rule : Reallocation
+    state : RunState
+    strict : bool
+        Whether nobody passes the head of the queue.
+    **known
+        Fields of `SharingMemory`; what compiled passes alone read is empty otherwise.
+    """
+    jobs = state.processors.size
+    fields = {
+        "jobs": np.zeros(jobs, JOB),
+        "shares": unchanged,
+        "queue": WaitingQueue().tables,
+        "backfilling": np.zeros(1, BACKFILLING),
+        "running": np.zeros(state.holder_end.size, np.int64),
+        "deferred": np.zeros(jobs, np.int64),
+        "allocations": np.zeros(0, ALLOCATION),
+        "tally": np.zeros(1, TALLY),
+        "believed": by_job({}, 0),
+        "curve_values": padded([]),
+        "defers": rule.defers and rule.reclaim,
+        "weighs_work": rule.weighs_work,
+        "reclaims": rule.reclaim,
+        "strict": strict,
+        "parameters": np.array(rule.parameters, float),
+        "searches": np.zeros(jobs if rule.measures else 0, SEARCH),
+    }
+    return cast(SharingMemory, structure(_make, fields | known, grows=("allocations",)))
+
+
 @compiled
 def must_measure(state: RunState, sharing: SharingMemory) -> bool:
     """Say whether the rule asked for this pass, before which Python measures runs."""
@@ -187,6 +226,7 @@ def must_measure(state: RunState, sharing: SharingMemory) -> bool:
 def prepare(state: RunState, sharing: SharingMemory) -> None:
     """Take from the members who ended, and what was known of them; make room for allocations."""
     size, tally, members = sharing.allocations.size, sharing.tally[0], sharing.running
+    tally.held_until = np.inf
     if size - tally.allocations < members.size:
         sharing.allocations = longer(sharing.allocations, 2 * size)
     for job in state.ended_jobs[: state.scalars[0].ended_now]:
@@ -281,50 +321,54 @@ def still_valid(
 # The pass
 
 
+Tables = tuple[RunState, SharingMemory]
 Step = Callable[..., Any]
 
 
 def pass_of(
-    newcomers: Step,
+    take_in: Step,
     claim: Step,
     share: Step,
-    defer: Step,
     find_starts: Step,
     approve: Step,
     resize: Step,
     start: Step,
-) -> Callable[[Any], None]:
+) -> Callable[[Tables], None]:
     """Return the pass in which malleable jobs shrink, start and grow, whatever the rule.
 
-    Its steps are compiled, over tables, or in Python where that has a say. Each takes first
-    what the pass is given: a state and its `SharingMemory`, or a view.
+    It goes over tables, compiled where all its steps are, else in Python; each step takes first
+    what the pass is given, a state and its `SharingMemory`.
 
     Parameters
     ----------
-    newcomers : callable
-        Returns the malleable jobs that run, oldest first, all that have arrived and do not
-        queue, which of these may be deferred, and the total that there is to share.
+    take_in : callable
+        Returns the jobs that arrive now, all that is asked of them below and of who runs being
+        in the tables.
     claim : callable
         Returns what jobs claim of a total, of whom those that run come first, and those from a
         place on may get nothing; room is left if others wait.
     share : callable
         Returns how much of the total each of them gets.
-    defer : callable
-        Lets those queue who have arrived, but for some.
     find_starts : callable
-        Returns who starts, where runs hold the least that they can; the malleable jobs that run
-        and start, the total that they may hold, and whether others wait.
+        Lets those queue who have arrived, but for some. Returns who starts, where runs hold the
+        least that they can: first in its own words for `start`, then as jobs, for the counts that
+        stand in the state by now; and how many go on to wait.
     approve : callable
-        Returns what is carried out of the shares.
+        Returns what is carried out of the shares, and from when on more may be, seconds.
     resize : callable
         Lets a run go on with another count.
     start : callable
         Starts who starts, the malleable jobs on what they get.
     """
 
-    def make_pass(at: Any) -> None:
+    def make_pass(at: Tables) -> None:
+        state, sharing = at
+        held, tally, arriving = state.processors, sharing.tally, take_in(at)
+        running = sharing.running[: tally["running"][0]]
+        arrived = np.concatenate((sharing.deferred[: tally["deferred"][0]], arriving))
+        total = state.scalars["free"][0] + held[running].sum()
         # Where jobs may get nothing, those are deferred who do, all others may queue.
-        running, arrived, may_wait, total = newcomers(at)
+        may_wait = (sharing.jobs["most"][arrived] > 0) & sharing.defers
         candidates, nobody = arrived[may_wait], arrived[:0]
         before, is_deferred = SharedOut(nobody, nobody, nobody, -1), may_wait.copy()
         if candidates.size > 0:
@@ -335,61 +379,77 @@ def pass_of(
             before = SharedOut(everybody[got], claims.largest[got], shares[got], total)
             is_deferred[may_wait] = ~got[running.size :]
         deferred = arrived[is_deferred]
-        defer(at, arrived, is_deferred)
-        starts, jobs, total, others_wait = find_starts(at)
+        tally["deferred"][0] = deferred.size
+        sharing.deferred[: deferred.size] = deferred
+        starts, starting, waiting = find_starts(at, arrived, is_deferred)
+        is_malleable = sharing.jobs["most"][starting] > 0
+        jobs = np.concatenate((running, starting[is_malleable]))
+        total -= held[starting[~is_malleable]].sum()
         # What was shared out stands if all start that it counted with. Else it is shared out
         # anew, among deferred jobs, too, as long as they get nothing of it.
-        claims, shares = claim(at, jobs, jobs.size, total, others_wait), before.shares
+        claims = claim(at, jobs, jobs.size, total, waiting + deferred.size > 0)
+        shares = before.shares
         if jobs.size > 0 and not still_valid(before, jobs, claims.least, claims.largest, total):
             if deferred.size > 0:
                 everybody = np.concatenate((jobs, deferred))
                 shares = share(at, claim(at, everybody, jobs.size, total, True), total)
             if deferred.size == 0 or shares[jobs.size :].any():
                 shares = share(at, claims, total)
-        counts, held = approve(at, jobs, claims, shares[: jobs.size], total), claims.held
-        for k in np.flatnonzero(counts < held):
+        counts, later = approve(at, jobs, claims, shares[: jobs.size], total)
+        had, searches, wake_time = claims.held, claims.searches, tally["wake_time"]
+        if searches.size > 0:
+            sharing.searches[jobs] = searches
+            later = min(later, searches["due"].min())
+        if state.scalars["now"][0] < later < np.inf and later != wake_time[0]:
+            wake_time[0] = later
+            ask_to_wake(state, later)
+        for k in np.flatnonzero(counts < had):
             resize(at, jobs[k], counts[k])
         start(at, starts, jobs[running.size :], counts[running.size :])
-        for k in np.flatnonzero((held > 0) & (counts > held)):
+        for k in np.flatnonzero((had > 0) & (counts > had)):
             resize(at, jobs[k], counts[k])
 
     return make_pass
 
 
-# Its steps over tables
+@register_jitable
+def limits_of(
+    at: Tables, jobs: IntArray, certain: int, others_wait: bool
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return what jobs hold, 0 if they start now, and between which counts they may be."""
+    state, sharing = at
+    own, tally, held = sharing.jobs, sharing.tally, np.zeros_like(jobs)
+    members = tally["running"][0]
+    held[:members] = state.processors[jobs[:members]]
+    least = own["least"][jobs]
+    least[certain:] = 0
+    largest = np.maximum(own["most"][jobs], np.maximum(held, least))
+    if others_wait:
+        keeps_all = not (sharing.reclaims or tally["held_until"][0] < np.inf)
+        leave_room(held, least, largest, own["request"][jobs], keeps_all, sharing.strict)
+    return held, least, largest
 
-Tables = tuple[RunState, SharingMemory]
+
+# Its steps where all are compiled
 
 
 @compiled
-def _newcomers(at: Tables) -> tuple[IntArray, IntArray, BoolArray, int]:
-    state, sharing = at
-    run, tally = state.scalars[0], sharing.tally[0]
-    new = np.arange(run.first_arrived, run.arrived)
-    arrived = np.concatenate((sharing.deferred[: tally.deferred], new))
-    running = sharing.running[: tally.running]
-    may_wait = (sharing.jobs["least"][arrived] > 0) & sharing.defers
-    return running, arrived, may_wait, run.free + state.processors[running].sum()
+def _take_in(at: Tables) -> IntArray:
+    run = at[0].scalars[0]
+    return np.arange(run.first_arrived, run.arrived)
 
 
 @compiled(forceinline=True)
 def _claim(at: Tables, jobs: IntArray, certain: int, total: int, others_wait: bool) -> Claims:
     state, sharing = at
-    own, tally, held = sharing.jobs, sharing.tally[0], np.zeros_like(jobs)
-    members, strict = tally.running, sharing.backfilling[0].strict != 0
-    held[:members] = state.processors[jobs[:members]]
-    least, largest = own["least"][jobs], own["most"][jobs]
-    least[certain:] = 0
-    if others_wait:
-        keeps_all = not (sharing.reclaims or tally.is_held_back)
-        leave_room(held, least, largest, own["request"][jobs], keeps_all, strict)
-    now, weighing = state.scalars[0].now, jobs.size if sharing.weighs_work else 0
+    held, least, largest = limits_of(at, jobs, certain, others_wait)
+    own, now, weighing = sharing.jobs, state.scalars[0].now, jobs.size if sharing.weighs_work else 0
     work, relative = np.empty(weighing), np.empty(weighing)
     counts = equal_counts(largest, total) if weighing > 0 else largest
     for k in range(weighing):
         job = jobs[k]
         work[k], relative[k] = own[job].serial_time, _relative_time(sharing, job, counts[k])
-        if k < members:
+        if held[k] > 0:
             seconds = max(state.believed_end[job] - now, 0.0)
             work[k] = seconds_on(seconds, _relative_time(sharing, job, held[k]), 1.0)
     values, searches = sharing.curve_values[jobs], sharing.searches
@@ -402,16 +462,6 @@ def _claim(at: Tables, jobs: IntArray, certain: int, total: int, others_wait: bo
 @compiled
 def _share(at: Tables, claims: Claims, total: int) -> IntArray:
     return at[1].shares(claims)
-
-
-@compiled
-def _defer(at: Tables, arrived: IntArray, is_deferred: BoolArray) -> None:
-    state, sharing = at
-    tally = sharing.tally[0]
-    tally.deferred = is_deferred.sum()
-    sharing.deferred[: tally.deferred] = arrived[is_deferred]
-    for job in arrived[~is_deferred]:
-        push(sharing.queue, job, state.processors[job], state.belief[job], sharing.jobs[job].key)
 
 
 @compiled
@@ -430,23 +480,23 @@ def _lent_ends(state: RunState, sharing: SharingMemory) -> BelievedEnds:
 
 
 @compiled(forceinline=True)
-def _find_starts(at: Tables) -> tuple[int, IntArray, int, bool]:
+def _find_starts(
+    at: Tables, arrived: IntArray, is_deferred: BoolArray
+) -> tuple[int, IntArray, int]:
     """Find them as EASY does; of who starts, say how many places were written to `found`."""
     state, sharing = at
     held, tally, queue, run = state.processors, sharing.tally[0], sharing.queue, state.scalars[0]
-    number, free = tally.running, run.free
-    for job in sharing.running[: number if sharing.reclaims else 0]:
+    for job in arrived[~is_deferred]:
+        push(queue, job, held[job], state.belief[job], sharing.jobs[job].key)
+    free = run.free
+    for job in sharing.running[: tally.running if sharing.reclaims else 0]:
         free += held[job] - sharing.jobs[job].least
-    free = 0 if tally.is_held_back else free
+    free = 0 if tally.held_until < np.inf else free
     begun, free, is_blocked = find_heads(queue, free, sharing.backfilling)
     if is_blocked:
         ends = _lent_ends(state, sharing) if sharing.reclaims else holders_in(state)
         begun = find_backfills(queue, ends, free, run.now, sharing.backfilling)
-    members, starting = sharing.running[:number], queue.job[queue.found[:begun]]
-    is_malleable = sharing.jobs["least"][starting] > 0
-    total = run.free + held[members].sum() - held[starting[~is_malleable]].sum()
-    jobs = np.concatenate((members, starting[is_malleable]))
-    return begun, jobs, total, queue.at[0].waiting > begun or tally.deferred > 0
+    return begun, queue.job[queue.found[:begun]], queue.at[0].waiting - begun
 
 
 @compiled
@@ -488,15 +538,10 @@ def _give(state: RunState, sharing: SharingMemory, job: int, count: int) -> None
 
 
 @compiled
-def _approve(at: Tables, jobs: IntArray, claims: Claims, shares: IntArray, total: int) -> IntArray:
-    state, sharing = at
-    if claims.searches.size > 0:
-        sharing.searches[jobs] = claims.searches
-        due = claims.searches["due"].min()
-        if due != sharing.tally[0].wake_time:
-            sharing.tally[0].wake_time = due
-            ask_to_wake(state, due)
-    return shares
+def _approve(
+    at: Tables, jobs: IntArray, claims: Claims, shares: IntArray, total: int
+) -> tuple[IntArray, float]:
+    return shares, np.inf
 
 
 @compiled(forceinline=True)
@@ -516,7 +561,7 @@ def _start(at: Tables, begun: int, jobs: IntArray, counts: IntArray) -> None:
 
 
 _make_pass = register_jitable(
-    pass_of(_newcomers, _claim, _share, _defer, _find_starts, _approve, _resize, _start)
+    pass_of(_take_in, _claim, _share, _find_starts, _approve, _resize, _start)
 )
 
 
@@ -565,7 +610,7 @@ class CompiledSharingRule(CompiledRule):
     def begin(self, state: RunState) -> None:
         """Begin a run whose jobs stand here, and wait for the least that they can use."""
         self._state, engine, rule, beliefs = state, self._engine, self._rule, self._beliefs
-        wanted, jobs, running = state.processors, state.processors.size, state.holder_end.size
+        wanted, jobs = state.processors, state.processors.size
         engine.shown.arrive(range(jobs))
         own, rows = np.zeros(jobs, JOB), [np.zeros(0)] * jobs
         least, read, serial_time = own["least"], own["read"], own["serial_time"]
@@ -585,24 +630,16 @@ class CompiledSharingRule(CompiledRule):
         state.belief[:] = believed_on(engine, wanted)
         if not self._easy.by_arrival:
             own["key"] = self._easy.keys_of(np.arange(jobs), wanted, state.belief)
-        fields = {
-            "jobs": own,
-            "shares": rule.shares,
-            "queue": self._easy.queue.tables,
-            "backfilling": self._easy.backfilling,
-            "running": np.zeros(running, np.int64),
-            "deferred": np.zeros(jobs, np.int64),
-            "allocations": np.zeros(jobs + 2 * running, ALLOCATION),
-            "tally": np.zeros(1, TALLY),
-            "believed": believed,
-            "curve_values": padded(rows),
-            "defers": rule.defers,
-            "weighs_work": rule.weighs_work,
-            "reclaims": rule.reclaim,
-            "parameters": np.array(rule.parameters, float),
-            "searches": np.zeros(jobs if rule.measures else 0, SEARCH),
-        }
-        self.memory = cast(SharingMemory, structure(_make, fields, grows=("allocations",)))
+        self.memory = make_sharing(
+            *(rule, state, self._easy.strict),
+            jobs=own,
+            shares=rule.shares,
+            queue=self._easy.queue.tables,
+            backfilling=self._easy.backfilling,
+            allocations=np.zeros(jobs + 2 * state.holder_end.size, ALLOCATION),
+            believed=believed,
+            curve_values=padded(rows),
+        )
 
     def _believed(self, own: NDArray[Any]) -> Tabled:
         """Return what is believed of jobs by count, and note who has a curve."""

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled, direct
+from predictors.compiling import compiled, direct, record
 from sim.policies.reallocation.costs import CostModel
 from sim.state.availability import BelievedEnds
 from sim.state.decisions import Decision, Start
@@ -24,6 +25,13 @@ _ROUNDING, _CLOCK_ROUNDING = 1e-9, 1e-13
 
 TABLED = 1 << 14
 """Largest count up to which a job's whole believed curve is kept."""
+SEARCH = record(
+    phase=int, due=float, new_efficiency=float, last_efficiency=float, measured_on=int, wanted=int
+)  # fmt: skip
+"""Of a job whose count is searched by its efficiency: how far that has come; when to measure
+next, seconds, and what is measured then; the last measurement that was taken in, and the count it
+was made on, 0 before; the count that it would go on with if there were room, 0 if that is no
+matter."""
 
 
 @compiled(forceinline=True)
@@ -61,6 +69,8 @@ class Members:
         0 for a job that starts now.
     least, largest : numpy.ndarray of int, shape (n,)
         What each may hold now.
+    searches : numpy.ndarray of SEARCH, shape (n,)
+        If the rule goes by measurements: its searches, which move on; else empty.
     """
 
     job: list[int]
@@ -68,6 +78,7 @@ class Members:
     held: IntArray
     least: IntArray
     largest: IntArray
+    searches: NDArray[Any] = field(default_factory=partial(np.zeros, 0, SEARCH))
 
     def __len__(self) -> int:
         return len(self.job)
@@ -83,17 +94,11 @@ class BelievedCurves:
     Parameters
     ----------
     view : View
-
-    Attributes
-    ----------
-    notes : dict of int to Any
-        What a rule that remembers has noted of a job; forgotten with the job.
     """
 
     def __init__(self, view: View) -> None:
         self.view = view
         self._known: dict[int, dict[str, Any]] = {}
-        self.notes: dict[int, Any] = {}
 
     def refresh(self) -> None:
         """Forget what the predictor says differently now."""
@@ -106,7 +111,6 @@ class BelievedCurves:
     def forget(self, job: int) -> None:
         """Forget a job that has ended."""
         self._known.pop(job, None)
-        self.notes.pop(job, None)
 
     def cached(self, job: int, what: str, read: Callable[[int], Found]) -> Found:
         """Return something of a job, which is read once until beliefs about it change."""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import AT_LEAST_0, AT_LEAST_1, between
-from sim.policies.passes.malleable import SEARCH, Claims, SharingMemory, prepare
-from sim.policies.reallocation.beliefs import BelievedCurves, Members
+from sim.policies.passes.malleable import Claims, SharingMemory, prepare
+from sim.policies.reallocation.beliefs import BelievedCurves
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import hand_out, shrink_to_fit
 from sim.state.run_state import RunState
@@ -114,7 +114,7 @@ def hold_back(state: RunState, sharing: SharingMemory) -> None:
     prepare(state, sharing)
     tally = sharing.tally[0]
     searches = sharing.searches[sharing.running[: tally.running]]
-    tally.is_held_back = held_until(searches, state.scalars[0].now, sharing.parameters[LOW]) < inf
+    tally.held_until = held_until(searches, state.scalars[0].now, sharing.parameters[LOW])
 
 
 @dataclass(frozen=True)
@@ -173,25 +173,3 @@ class PerformanceDriven(Reallocation):
         """Return a job's request and its largest count, shape (2,)."""
         view = beliefs.view
         return np.array([view.requested_processors[job], view.extremes(job)[1]], float)
-
-    def hold_back(self, beliefs: BelievedCurves) -> float:
-        """Return when the search goes on, infinity if all are stable or one performs badly."""
-        searches = np.array([*beliefs.notes.values()], SEARCH)
-        return held_until(searches, beliefs.view.now, self.low_efficiency)
-
-    def wake(self, beliefs: BelievedCurves) -> float:
-        """Return when the next measurement is due."""
-        return float(np.array([*beliefs.notes.values()], SEARCH)["due"].min(initial=inf))
-
-    def share(self, beliefs: BelievedCurves, members: Members, total: int) -> IntArray:
-        """Return each job's count by its own measurements, as far as there is room."""
-        view, notes = beliefs.view, beliefs.notes
-        searches = np.zeros(len(members), SEARCH)
-        for place in np.flatnonzero(members.held).tolist():
-            searches[place] = notes[members.job[place]]
-            if searches["due"][place] <= view.now:
-                searches["new_efficiency"][place] = view.measured_efficiency(members.job[place])
-        claims = self.claims(beliefs, members, total)
-        shares = self.shares(claims._replace(searches=searches, now=view.now))
-        notes.update(zip(members.job, searches.tolist(), strict=True))
-        return np.asarray(shares)

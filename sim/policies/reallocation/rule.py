@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from predictors.base import BoolArray, FloatArray, IntArray
-from predictors.compiling import compiled
+from predictors.compiling import direct
 from predictors.in_loop.oracle import may_ask_ahead
 from sim.engine.engine import Engine
 from sim.engine.protocols import CompiledRule, Promise, Scheduler, is_exactly
@@ -20,10 +20,13 @@ from sim.policies.order import Order
 from sim.policies.passes.malleable import (
     Claims,
     CompiledSharingRule,
+    Tables,
     equal_counts,
-    leave_room,
+    limits_of,
+    make_sharing,
     pass_of,
     prepare,
+    unchanged,
 )
 from sim.policies.passes.queue_rule import QueueScheduler
 from sim.policies.reallocation.beliefs import BelievedCurves, LendingView, Members
@@ -31,16 +34,10 @@ from sim.policies.reallocation.costs import FREE, CostModel
 from sim.policies.reallocation.shares import snap
 from sim.policies.ties import is_less
 from sim.state.availability import shadow_time
-from sim.state.decisions import Decision, Resize, Start, WakeAt
+from sim.state.decisions import Decision, Resize, Start
 from sim.state.machine_state import Run
 from sim.state.run_steps import padded
 from sim.state.view import View
-
-
-@compiled
-def unchanged(claims: Claims) -> IntArray:
-    """Return what each holds, and for those that start the least that they can use."""
-    return np.maximum(claims.held, claims.least)
 
 
 @dataclass(frozen=True)
@@ -121,7 +118,8 @@ class Reallocation:
         if self.weighs_work:
             work, counts = beliefs.work_left(members), equal_counts(members.largest, total).tolist()
             relative = np.array([*map(beliefs.relative_time, members.job, counts)])
-        return Claims(values, *limits, total, work, relative, np.array(self.parameters, float))
+        known = work, relative, np.array(self.parameters, float), members.searches
+        return Claims(values, *limits, total, *known, beliefs.view.now)
 
     def read_off(self, beliefs: BelievedCurves, job: int) -> FloatArray:
         """Return what `shares` needs of a job's believed curve, shape (r,)."""
@@ -185,8 +183,6 @@ class ReallocatingScheduler:
     lends_otherwise : bool
         Whether runs keep other counts in this pass than in the last, because room
         is made where that is worth it; reservations may then move.
-    deferred : list of int
-        Jobs whose share rounds to nothing, in order of arrival.
     """
 
     promise: Promise = "inner"
@@ -206,11 +202,10 @@ class ReallocatingScheduler:
         self.inner = backfill.begin(self.lending, order, self)
         if getattr(self.inner, "keeps_reservations", False):
             self.lending.track()
-        self._strict = getattr(self.inner, "strict", False)
-        self._is_held_back = self.lends_otherwise = False
-        self._waking = -np.inf
-        self._keeps: dict[int, int] = {}  # what runs keep that lend the rest
-        self.deferred: list[int] = []
+        self.lends_otherwise = False
+        state, strict = view._state.tables, getattr(self.inner, "strict", False)
+        self.tables = state, make_sharing(rule, state, strict and not rule.grows_only)
+        self._prepare = direct(rule.prepare)
 
     def compiled_rule(self, engine: Engine) -> CompiledRule | None:
         """Return the compiled rule where nothing in Python has a say in a pass.
@@ -253,122 +248,110 @@ class ReallocatingScheduler:
     def decide(self) -> list[Decision]:
         """Decide who starts, and who grows and shrinks."""
         self.beliefs.refresh()
-        for run in self.view.ended:
-            self.beliefs.forget(run.job)
         make_pass = pass_of(
-            self._newcomers,
+            self._take_in,
             self._claim,
-            lambda view, members, total: self.rule.share(self.beliefs, members, total),
-            self._defer,
+            lambda at, members, total: self.rule.share(self.beliefs, members, total),
             self._find_starts,
             self._approve,
             self._resize,
             self._start,
         )
-        make_pass(self.view)
+        make_pass(self.tables)
         return self._decisions
 
-    # The steps of a pass, which `pass_of` says
+    # The steps of a pass, which `pass_of` says, over tables that are filled here
 
-    def _newcomers(self, view: View) -> tuple[IntArray, IntArray, BoolArray, int]:
-        """Say who runs, who has arrived, and who of these may be deferred."""
-        malleable, rule = view.malleable, self.rule
-        runs = [run for run in view.running.values() if malleable[run.job]]
-        # What runs hold and keep; of those that start, for how many they waited, joins the latter.
-        self._held = self._least = held = {run.job: run.processors for run in runs}
-        if not rule.grows_only:
-            self._least = {job: min(self._start_count(job), n) for job, n in held.items()}
-        arrived = np.array([*self.deferred, *view.arrived], np.int64)
-        may_wait = np.array([malleable[job] for job in arrived.tolist()], bool)
-        may_wait &= rule.defers and rule.reclaim
-        return np.array([*held], np.int64), arrived, may_wait, view.free + sum(held.values())
+    def _take_in(self, at: Tables) -> IntArray:
+        """Put down who runs, on no fewer than what, and who has come; measure runs if it is due."""
+        (state, sharing), view, rule = at, self.view, self.rule
+        own, searches, tally = sharing.jobs, sharing.searches, sharing.tally
+        for run in view.ended:
+            self.beliefs.forget(run.job)
+            searches[run.job : run.job + 1] = 0  # if any are kept
+        running = [job for job in view.running if view.malleable[job]]
+        tally["running"] = len(running)
+        sharing.running[: len(running)] = running
+        for job in running:
+            held = state.processors.item(job)
+            own["least"][job] = held if rule.grows_only else min(self._start_count(job), held)
+            if rule.measures and searches["due"][job] <= view.now:
+                searches["new_efficiency"][job] = view.measured_efficiency(job)
+        self._prepare(state, sharing)
+        tally["held_until"] = min(tally["held_until"].item(), rule.hold_back(self.beliefs))
+        for job in view.arrived:
+            own["most"][job] = view.extremes(job)[1] if view.malleable[job] else 0
+        return np.array(view.arrived, np.int64)
 
     def _claim(
-        self, view: View, jobs: IntArray, certain: int, total: int, others_wait: bool
+        self, at: Tables, jobs: IntArray, certain: int, total: int, others_wait: bool
     ) -> Members:
         """Return the members that jobs are; of their curves, a rule reads what it needs."""
-        asked, extremes = jobs.tolist(), view._feasible.extremes
-        runs = [*map(view.running.get, asked)]
-        held = np.array([0 if run is None else run.processors for run in runs], np.int64)
-        least = np.array([self._least.get(job, 0) for job in asked], np.int64)
-        largest = np.array([extremes(job)[1] for job in asked], np.int64)
-        members = Members(asked, runs, held, least, np.maximum(largest, np.maximum(held, least)))
+        asked, sharing = jobs.tolist(), at[1]
         if others_wait:
-            keeps_all = not (self.rule.reclaim or self._is_held_back)
-            strict = self._strict and not self.rule.grows_only
-            request = np.array([*map(self.beliefs.fallback_request, asked)], np.int64)
-            leave_room(held, least, members.largest, request, keeps_all, strict)
-        return members
+            sharing.jobs["request"][jobs] = [*map(self.beliefs.fallback_request, asked)]
+        limits = limits_of(at, jobs, certain, others_wait)
+        searches = sharing.searches[jobs] if self.rule.measures else sharing.searches
+        return Members(asked, [*map(self.view.running.get, asked)], *limits, searches)
 
-    def _defer(self, view: View, arrived: IntArray, is_deferred: BoolArray) -> None:
-        """Note who queues and who does not."""
-        self._arrived, self._queuing = arrived.tolist(), arrived[~is_deferred].tolist()
-        self.deferred = arrived[is_deferred].tolist()
-
-    def _find_starts(self, view: View) -> tuple[Sequence[Decision], IntArray, int, bool]:
+    def _find_starts(
+        self, at: Tables, arrived: IntArray, is_deferred: BoolArray
+    ) -> tuple[list[Start], IntArray, int]:
         """Find them as backfilling does; of who starts, return all that it decides."""
-        rule, held = self.rule, self._held
-        kept = self._least if rule.reclaim else held
+        (state, sharing), rule = at, self.rule
+        running = sharing.running[: sharing.tally["running"].item()]
+        held = state.processors[running]
+        kept = sharing.jobs["least"][running] if rule.reclaim else held
         if rule.weighs_shrinks:
-            kept = self._worth_keeping()
-        keeps = {job: count for job, count in kept.items() if count < held[job]}
-        self.lends_otherwise = rule.weighs_shrinks and keeps != self._keeps
-        self._keeps, until = keeps, rule.hold_back(self.beliefs)
-        self._is_held_back = until < np.inf
-        self.lending.take_in(self._queuing, keeps, until)
+            kept = self._worth_keeping(at, running, arrived.tolist())
+        lends = kept < held
+        keeps = dict(zip(running[lends].tolist(), kept[lends].tolist(), strict=True))
+        self.lends_otherwise = rule.weighs_shrinks and keeps != self.lending._kept
+        held_until = sharing.tally["held_until"].item()
+        self.lending.take_in(arrived[~is_deferred].tolist(), keeps, held_until)
         decisions = self.inner.decide()
         self.lending.expect(decisions)
-        starts = {d.job: d.processors for d in decisions if type(d) is Start}
+        starts = [d for d in decisions if type(d) is Start]
         self._decisions = [d for d in decisions if type(d) is not Start]
-        starting = {job: count for job, count in starts.items() if view.malleable[job]}
-        self._least = self._least | starting
-        total = view.free + sum(held.values()) + sum(starting.values()) - sum(starts.values())
+        starting = np.array([start.job for start in starts], np.int64)
+        counts = [start.processors for start in starts]
+        state.processors[starting] = sharing.jobs["least"][starting] = counts
         waiting = self.inner.queue.waiting if isinstance(self.inner, QueueScheduler) else 0
-        jobs = np.array([*held, *starting], np.int64)
-        return decisions, jobs, total, bool(waiting or self.deferred)
+        return starts, starting, waiting
 
     def _approve(
-        self, view: View, jobs: IntArray, members: Members, shares: IntArray, total: int
-    ) -> IntArray:
-        """Return what pays and is feasible of the shares; ask for a pass when more may be."""
-        shares = self._snapped(members, shares, total)
-        shares, later = self._guarded(members, shares, total)
-        later = min(later, self.rule.wake(self.beliefs))
-        if view.now < later < np.inf and later != self._waking:
-            self._waking = later
-            self._decisions.append(WakeAt(float(later)))
-        return shares
+        self, at: Tables, jobs: IntArray, members: Members, shares: IntArray, total: int
+    ) -> tuple[IntArray, float]:
+        """Return what pays and is feasible of the shares, and from when on more may be."""
+        shares, later = self._guarded(members, self._snapped(members, shares, total), total)
+        return shares, min(later, self.rule.wake(self.beliefs))
 
-    def _resize(self, view: View, job: int, count: int) -> None:
-        cost = self.rule.cost.change(view.running[job].processors, int(count))
+    def _resize(self, at: Tables, job: int, count: int) -> None:
+        cost = self.rule.cost.change(self.view.running[job].processors, int(count))
         self._decisions.append(Resize(int(job), int(count), None, cost))
 
-    def _start(
-        self, view: View, starts: Sequence[Decision], jobs: IntArray, counts: IntArray
-    ) -> None:
+    def _start(self, at: Tables, starts: Sequence[Start], jobs: IntArray, counts: IntArray) -> None:
         shares = dict(zip(jobs.tolist(), counts.tolist(), strict=True))
-        for start in (d for d in starts if type(d) is Start):
+        for start in starts:
             share = shares.get(start.job, 0)
             whole = Start(start.job, share, None, self.rule.cost.start(share)) if share else start
             self._decisions.append(whole._replace(nodes=None) if shares else whole)
 
-    def _wanted(self) -> Iterator[int]:
+    def _wanted(self, arrived: list[int]) -> Iterator[int]:
         """Yield the counts for which jobs wait, in queue order, then those of the arrivals."""
         view = self.view
         if isinstance(self.inner, QueueScheduler):
             queue = self.inner.queue
             yield from queue.processors[queue.places()].tolist()
-        for job in self._arrived:
+        for job in arrived:
             yield self._start_count(job) if view.malleable[job] else view.requested_processors[job]
 
     def _snapped(self, members: Members, shares: IntArray, total: int) -> IntArray:
         """Lower the shares to feasible counts."""
-        allowed = [*map(self.view._feasible.sparse, members.job)]
+        limits = map(self.view._feasible.sparse, members.job), members.least, members.largest
         usable = [
             None if counts is None else counts[(counts >= low) & (counts <= high)]
-            for counts, low, high in zip(
-                allowed, members.least.tolist(), members.largest.tolist(), strict=True
-            )
+            for counts, low, high in zip(*limits, strict=True)
         ]
         return snap(shares, total, usable)
 
@@ -462,12 +445,12 @@ class ReallocatingScheduler:
                 return lowered
         return None
 
-    def _worth_keeping(self) -> dict[int, int]:
+    def _worth_keeping(self, at: Tables, jobs: IntArray, arrived: list[int]) -> IntArray:
         """Return what runs keep that may give up processors for waiting jobs, in their order."""
-        view, free, jobs = self.view, self.view.free, np.array([*self._held], np.int64)
-        running = self._claim(view, jobs, jobs.size, 0, False)
+        view, free = self.view, self.view.free
+        running = self._claim(at, jobs, jobs.size, 0, False)
         kept = running.held
-        for count in self._wanted():
+        for count in self._wanted(arrived):
             if count > free:
                 left = self._lowered(running, kept, count - free)
                 if left is None:
@@ -478,7 +461,7 @@ class ReallocatingScheduler:
                     break
                 free, kept = free + int((kept - left).sum()), left
             free -= count
-        return dict(zip(running.job, kept.tolist(), strict=True))
+        return kept
 
     def _worth_sharing(self, members: Members, shares: IntArray, total: int) -> IntArray:
         """Return the rule's shares if what they save is worth it, else the least change there is.
