@@ -272,10 +272,10 @@ class ReallocatingScheduler:
         running = [job for job in view.running if view.malleable[job]]
         tally["running"] = len(running)
         sharing.running[: len(running)] = running
-        for job in running:
-            held = state.processors.item(job)
-            own["least"][job] = held if rule.grows_only else min(self._start_count(job), held)
-            if rule.measures and searches["due"][job] <= view.now:
+        least = np.inf if rule.grows_only else [*map(self._start_count, running)]
+        own["least"][running] = np.minimum(state.processors[running], least)
+        for job in running if rule.measures else ():
+            if searches["due"][job] <= view.now:
                 searches["new_efficiency"][job] = view.measured_efficiency(job)
         self._prepare(state, sharing)
         tally["held_until"] = min(tally["held_until"].item(), rule.hold_back(self.beliefs))
