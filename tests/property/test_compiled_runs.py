@@ -31,10 +31,16 @@ from sim.policies.allocation.turnaround import BestTurnaround
 from sim.policies.backfill.conservative import ConservativeScheduler
 from sim.policies.backfill.easy import Easy, EasyScheduler
 from sim.policies.base import Policy
+from sim.policies.molding.base import Candidates
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import FirstComeFirstServed, LargestFirst, ShortestFirst
 from sim.policies.reallocation.costs import Constant, Phases
-from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
+from sim.policies.reallocation.equi import (
+    DynamicEquipartition,
+    Equipartition,
+    GreedyExpansion,
+    equal_shares,
+)
 from sim.policies.reallocation.hesrpt import HeSrpt
 from sim.policies.reallocation.marginal import MarginalEfficiency
 from sim.policies.reallocation.pdpa import PerformanceDriven
@@ -241,6 +247,14 @@ def test_open_counts_leave_the_same_records(rule, rows, factor):
     assert compiled == python
 
 
+class Watchful(BestTurnaround):
+    """Takes in what happened before each pass, which only Python can do."""
+
+    def open(self, view):
+        kind = type("Watching", (Candidates,), {"watch": lambda self: None})
+        return kind(view, self, super().open(view).compiled_pass)
+
+
 def replay_of(view):
     """Return a run of nobody that has no ends by limit."""
     return SimpleNamespace(view=view, kills=False, predictor=Oracle(), submit=np.zeros(0))
@@ -254,6 +268,7 @@ def replay_of(view):
         (FairShare(sum="queued_and_running"), True),
         (QueueTimeAware(), True),
         (Fair(), False),
+        (Watchful(), False),
     ],
 )
 def test_open_counts_are_compiled_where_the_rule_remembers_nothing(allocation, is_compiled):
@@ -331,9 +346,27 @@ def test_shared_processors_leave_the_same_records_with_a_table_and_without(rule,
     assert len(compiled["allocations"]["job"]) > 250
 
 
+class Waking(Equipartition):
+    """Says in one class what is compiled and what only Python can be asked."""
+
+    shares = staticmethod(equal_shares)
+
+    def wake(self, beliefs):
+        return beliefs.view.now + 1.0
+
+
+class StartingOnTwo(Equipartition):
+    """Says what is asked before the run."""
+
+    def queue_count(self, beliefs, job):
+        return min(2, beliefs.view.extremes(job)[1])
+
+
 @pytest.mark.parametrize(
     ("backfill", "rule", "is_compiled"),
     [
+        ("easy", Waking(), False),
+        ("easy", StartingOnTwo(), True),
         ("easy", Equipartition(), True),
         ("easy", Equipartition(cost=Constant(0.0)), True),
         ("easy", Equipartition(cost=Constant(1.0)), False),

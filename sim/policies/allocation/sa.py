@@ -11,7 +11,10 @@ from sim.engine.protocols import is_exactly
 from sim.errors import AT_LEAST_0, AT_LEAST_1, SHARE, check_choice
 from sim.policies.advice import Advice, Counts, check_counts, last_up_to, tried
 from sim.policies.base import Allocation, Outlook
+from sim.policies.passes.memory import RuleMemory, lay_reservations, predicted_starts
 from sim.policies.ties import first_least, is_less
+from sim.state.run_state import RunState
+from sim.state.run_steps import give_count
 from sim.state.view import View
 
 
@@ -71,6 +74,32 @@ def least_turnaround(
     if not at_once:
         best = first_least(np.maximum(turnarounds, turnarounds[best] + margin * runtimes[best]))
     return best
+
+
+@compiled
+def choose(state: RunState, memory: RuleMemory, job: int) -> bool:
+    """Let an arriving job choose the smallest believed turnaround on the profile as it is (SA)."""
+    own, now = memory.menu_spans[job], state.scalars[0].now
+    best = own.begin
+    if own.number > 1:
+        offered = slice(best, best + own.number)
+        counts, beliefs = memory.menu_counts[offered], memory.menu_runtimes[offered]
+        noted = job == memory.kept[0].explained
+        waits = predicted_starts(memory, now, counts, beliefs, noted) - now
+        at_once, most = own.at_once != 0, memory.most_area[int(memory.queue.at[0].waiting > 0)]
+        best += least_turnaround(
+            counts, waits, beliefs, memory.requested[job], at_once, memory.margin, most
+        )
+    give_count(state, job, memory.menu_counts[best], memory.menu_runtimes[best], best)
+    return True
+
+
+@compiled
+def choose_by_reservations(state: RunState, memory: RuleMemory, job: int) -> bool:
+    """Let an arriving job choose where all that wait hold a reservation, in queue order."""
+    if memory.menu_spans[job].number > 1:
+        lay_reservations(state, memory)
+    return choose(state, memory, job)
 
 
 class SmallestTurnaround:

@@ -280,12 +280,8 @@ def update_profile(state: RunState, memory: RuleMemory, changes: FloatArray, mov
 def prepare(state: RunState, memory: RuleMemory) -> None:
     """Bring profile and reservations up to date."""
     run = state.scalars[0]
-    if run.ended_now + run.expired_now + memory.kept[0].is_revised > 0:
-        if update_profile(state, memory, _changes(state), False):
-            compress(memory, run.now)
-    else:
-        make_room_for_all(state, memory)
-        availability.advance(memory.profile, run.now)
+    if update_profile(state, memory, _changes(state), False):
+        compress(memory, run.now)
     if run.arrived - run.first_arrived > 1 or memory.start_bounds.size > 0:
         memory.start_bounds = availability.no_start_bounds(run.arrived - run.first_arrived)
 

@@ -387,8 +387,10 @@ class EasyScheduler(QueueScheduler):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is EASY with one reservation, or none, and jobs keep their order."""
-        return is_exactly(self, EasyScheduler) and self.has_static_keys and self.decides is decide
+        """Whether it is EASY with one reservation, jobs keep their order, and none chooses anew."""
+        chooses_once = self.reservations == 1 and not self.chooses_anew
+        is_easy = is_exactly(self, EasyScheduler) and self.decides is decide
+        return is_easy and chooses_once and self.has_static_keys
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""

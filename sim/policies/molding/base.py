@@ -198,7 +198,9 @@ class Candidates:
     ) -> None:
         self.view, self.rule = view, rule
         self.advice: Advice = rule.advice
-        self.compiled_pass, self.keeps, self._allows = compiled_pass, keeps, direct(allows)
+        self.keeps, self._allows = keeps, direct(allows)
+        if type(self).narrow is Candidates.narrow and type(self).watch is Candidates.watch:
+            self.compiled_pass = compiled_pass
 
     def tries(self, job: int, view: View) -> IntArray:
         """Return the counts that a job tries."""

@@ -465,14 +465,18 @@ def _share(at: Tables, claims: Claims, total: int) -> IntArray:
 
 
 @compiled
-def _lent_ends(state: RunState, sharing: SharingMemory) -> BelievedEnds:
-    """Return who holds processors, with the least that malleable jobs keep, and until when."""
+def _lent_ends(state: RunState, sharing: SharingMemory, held_back: int) -> BelievedEnds:
+    """Return who holds processors, with the least that malleable jobs keep, and until when.
+
+    So many that are free are held by nobody, job -1, until jobs may start.
+    """
     running, now = state.scalars[0].running, state.scalars[0].now
-    jobs = state.holder_job[:running]
+    jobs = np.append(state.holder_job[:running], -1)
     ends, kept = state.believed_end[jobs], state.processors[jobs]
-    for k, job in enumerate(jobs):
+    ends[running], kept[running] = sharing.tally[0].held_until, held_back
+    for k, job in enumerate(jobs[:running]):
         least, held = sharing.jobs[job].least, kept[k]
-        if 0 < least < held:
+        if sharing.reclaims and 0 < least < held:
             before, after = _relative_time(sharing, job, held), _relative_time(sharing, job, least)
             ends[k], kept[k] = lent_end(ends[k], now, 0.0, before, after), least
     order = np.argsort(ends, kind="mergesort")
@@ -491,10 +495,11 @@ def _find_starts(
     free = run.free
     for job in sharing.running[: tally.running if sharing.reclaims else 0]:
         free += held[job] - sharing.jobs[job].least
-    free = 0 if tally.held_until < np.inf else free
-    begun, free, is_blocked = find_heads(queue, free, sharing.backfilling)
+    held_back = free if tally.held_until < np.inf else 0
+    begun, free, is_blocked = find_heads(queue, free - held_back, sharing.backfilling)
     if is_blocked:
-        ends = _lent_ends(state, sharing) if sharing.reclaims else holders_in(state)
+        is_lent = sharing.reclaims or held_back > 0
+        ends = _lent_ends(state, sharing, held_back) if is_lent else holders_in(state)
         begun = find_backfills(queue, ends, free, run.now, sharing.backfilling)
     return begun, queue.job[queue.found[:begun]], queue.at[0].waiting - begun
 

@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct, record
-from sim.policies.allocation.sa import least_turnaround
 from sim.state import availability
 from sim.state.availability import Profile
 from sim.state.run_state import RunState, longer, maker, struct_type, structure
-from sim.state.run_steps import give_count, holders_in
+from sim.state.run_steps import holders_in
 from sim.state.waiting_queue import Queue, push
 
 ENDED = record(job=int, started=int)
@@ -269,7 +268,7 @@ def admit(state: RunState, memory: RuleMemory, job: int) -> None:
 
 
 @compiled
-def _predicted_starts(
+def predicted_starts(
     memory: RuleMemory, now: float, counts: IntArray, runtimes: FloatArray, noted: bool
 ) -> FloatArray:
     """Return them on the profile as it is; write them down of the job that is explained."""
@@ -279,24 +278,6 @@ def _predicted_starts(
         weighed[0], weighed[1], weighed[2] = counts, runtimes, starts
         memory.weighed = weighed
     return starts
-
-
-@compiled
-def choose(state: RunState, memory: RuleMemory, job: int) -> bool:
-    """Let an arriving job choose the smallest believed turnaround on the profile as it is (SA)."""
-    own, now = memory.menu_spans[job], state.scalars[0].now
-    best = own.begin
-    if own.number > 1:
-        offered = slice(best, best + own.number)
-        counts, beliefs = memory.menu_counts[offered], memory.menu_runtimes[offered]
-        noted = job == memory.kept[0].explained
-        waits = _predicted_starts(memory, now, counts, beliefs, noted) - now
-        at_once, most = own.at_once != 0, memory.most_area[int(memory.queue.at[0].waiting > 0)]
-        best += least_turnaround(
-            counts, waits, beliefs, memory.requested[job], at_once, memory.margin, most
-        )
-    give_count(state, job, memory.menu_counts[best], memory.menu_runtimes[best], best)
-    return True
 
 
 @compiled(inline="always")
@@ -310,15 +291,7 @@ def reserve_rest(queue: Queue, profile: Profile, now: float) -> None:
 
 
 @compiled
-def choose_by_reservations(state: RunState, memory: RuleMemory, job: int) -> bool:
-    """Let an arriving job choose where all that wait hold a reservation, in queue order."""
-    if memory.menu_spans[job].number > 1:
-        _lay_reservations(state, memory)
-    return choose(state, memory, job)
-
-
-@compiled
-def _lay_reservations(state: RunState, memory: RuleMemory) -> None:
+def lay_reservations(state: RunState, memory: RuleMemory) -> None:
     """Give all that wait a reservation beside the running jobs, in queue order.
 
     While nothing but arrivals happens, those that should not have begun yet stay as they are.
@@ -343,9 +316,9 @@ def _earliest_starts(
 ) -> FloatArray:
     if anew:
         starts, memory.kept[0].plan_version = memory.queue.start.copy(), -1
-        _lay_reservations(state, memory)
+        lay_reservations(state, memory)
         memory.kept[0].plan_version, memory.queue.start[:] = -1, starts
-    return _predicted_starts(memory, state.scalars[0].now, menu[0], menu[1], noted)
+    return predicted_starts(memory, state.scalars[0].now, menu[0], menu[1], noted)
 
 
 _find_earliest = direct(_earliest_starts)

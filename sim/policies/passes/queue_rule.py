@@ -12,13 +12,11 @@ from sim.engine.engine import Engine
 from sim.engine.loop import choose_in_python, keep_request, never_ask, start_nobody
 from sim.engine.protocols import CompiledRule, is_exactly
 from sim.policies.allocation.rigid import Request
-from sim.policies.allocation.sa import chooses_by_offers
+from sim.policies.allocation.sa import choose, choose_by_reservations, chooses_by_offers
 from sim.policies.molding.base import Candidates
 from sim.policies.order import Order
 from sim.policies.passes.memory import (
     admit,
-    choose,
-    choose_by_reservations,
     first_starts,
     is_refuted,
     make_memory,

@@ -39,6 +39,9 @@ from sim.state.machine_state import Run
 from sim.state.run_steps import padded
 from sim.state.view import View
 
+ASKED = "share", "claims", "hold_back", "wake"
+"""What a rule in Python may say in a pass."""
+
 
 @dataclass(frozen=True)
 class Reallocation:
@@ -215,17 +218,14 @@ class ReallocatingScheduler:
         does not learn, and nobody is kept to the request.
         """
         inner, rule = self.inner, self.rule
-        kind = next(one for one in type(rule).__mro__ if "shares" in vars(one))
         if (
-            not is_exactly(rule, kind)
+            any(getattr(type(rule), name) is not getattr(Reallocation, name) for name in ASKED)
             or not (rule.cost.free and rule.cost.start(1) == rule.distance == 0)
             or not (rule.reclaim or (rule.shrinks_unasked and not rule.defers))
             or self.view.predictor.learns
             or engine.kills
             or not may_ask_ahead(engine.predictor)
             or not (isinstance(inner, EasyScheduler) and inner.is_plain)
-            or inner.reservations != 1
-            or inner.chooses_anew
             or not is_exactly(self.allocation, Request)
         ):
             return None
