@@ -50,13 +50,15 @@ class LazyScheduler(OpenScheduler):
 
     def __init__(self, view: View, order: Order, allocation: OpenAllocation, slack: float) -> None:
         super().__init__(view, order, allocation, reservations=1)
-        self.candidates.looks_ahead = True
         self._slack = slack
         self._promised: dict[int, float] = {}
 
-    def _plan(self, last: int) -> int:
+    def find_starts(self) -> int:
         """Find who starts, in queue order; the first who does not reserves."""
         view, queue, memory = self.view, self.queue, self.memory
+        self.rank()
+        queue.start[queue.places()] = np.inf
+        self.candidates.narrow(memory)
         _lay_running(view._tables, memory)
         profile, number, is_reserved = profile_of(memory), 0, False
         for place in queue.places().tolist():

@@ -100,12 +100,11 @@ class ShareLimit(Candidates):
 
     def __init__(self, view: View, rule: FairShare) -> None:
         self._shares: FloatArray = np.full((len(view.submit_time), 2), np.nan)
-        self.looks_ahead = rule.when == "submit"
         keeps = MoldingMemory(
             shared_processors=float(rule.factor * view.processors),
             weights_and_limits=self._shares,
             counts_running=rule.sum == "queued_and_running",
-            keeps_shares=self.looks_ahead,
+            keeps_shares=rule.when == "submit",
         )
         super().__init__(view, rule, decide, cut_at_shares, keeps)
 

@@ -176,14 +176,8 @@ class Candidates:
     keeps : MoldingMemory
         What it keeps of the run.
 
-    Attributes
-    ----------
-    looks_ahead : bool
-        Whether it must be asked even while no processor is free, because what
-        it says then is remembered.
     """
 
-    looks_ahead = False
     compiled_pass: Callable[..., int] | None = None
     keeps = NO_MOLDING
     _allows: Any = staticmethod(direct(allow_all))

@@ -9,7 +9,7 @@ from sim.policies.base import OpenAllocation
 from sim.policies.molding.base import Candidates, mold_queue
 from sim.policies.order import Order
 from sim.policies.passes.memory import set_menu
-from sim.policies.passes.queue_rule import QueueScheduler
+from sim.policies.passes.queue_rule import QUEUE_FUNCTIONS, QueueScheduler
 from sim.state.decisions import Start
 from sim.state.run_state import longer
 from sim.state.view import View, place_up_to
@@ -48,6 +48,8 @@ class OpenQueueScheduler(QueueScheduler):
         strict: bool = False,
     ) -> None:
         self.candidates: Candidates = allocation.open(view)
+        if self.functions is QUEUE_FUNCTIONS:
+            self.functions = QUEUE_FUNCTIONS | {"decide": self.candidates.compiled_pass}
         self.counts: IntArray = np.zeros(1024, np.int64)
         self.runtimes: FloatArray = np.zeros(1024)
         self._used, serial_time = 0, np.zeros(len(view.submit_time))
@@ -109,13 +111,10 @@ class OpenScheduler(OpenQueueScheduler):
 
     def find_starts(self) -> int:
         """Let the rule narrow the candidates, then find whoever can and should start."""
-        queue = self.queue
+        queue, rule = self.queue, self.candidates
         self.rank()
         queue.start[queue.places()] = np.inf
-        if self.view.free == 0 and not self.candidates.looks_ahead:
-            return 0
-        return self._plan(self.candidates.narrow(self.memory))
-
-    def _plan(self, last: int) -> int:
-        """Find who starts before a place, and make the reservations."""
+        if rule.compiled_pass is not None:
+            return super().find_starts()
+        last = rule.narrow(self.memory) if self.view.free > 0 else 0
         return int(_mold_queue(self.view._tables, self.memory, last))

@@ -275,8 +275,7 @@ class CompiledQueueRule(CompiledRule):
         elif by_offers:
             settles = choose if scheduler.keeps_reservations else choose_by_reservations
         asks = must_ask if scheduler.chooses_anew or self._learns else never_ask
-        decides = {} if self._candidates is None else {"decide": self._candidates.compiled_pass}
-        self.functions = {"must_ask": asks, "choose": settles, **scheduler.functions, **decides}
+        self.functions = {"must_ask": asks, "choose": settles, **scheduler.functions}
         self.explanations = []
 
     def begin(self, state: RunState) -> None:
