@@ -57,13 +57,19 @@ def shadow_and_extra(holders: BelievedEnds, free: int, wanted: int) -> tuple[flo
 
 
 @compiled(inline="always")
+def may_pass(wanted: int, seconds: float, now: float, shadow: float, extra: int) -> bool:
+    """Say whether a job is over by the shadow time of the head, or fits on its extra nodes."""
+    return now + seconds <= shadow or wanted <= extra
+
+
+@compiled(inline="always")
 def _promising(queue: Queue, block: int, free: int, spare: int, now: float, shadow: float) -> bool:
     """Say whether a block may hold a job that may start, going by its shortest."""
     for size in range(SIZES):
         least, shortest = 1 << size, queue.shortest[block, size]
         if least > free:
             return False
-        if now + shortest <= shadow or (least <= spare and shortest < np.inf):
+        if shortest < np.inf and may_pass(least, shortest, now, shadow, spare):
             return True
     return False
 
@@ -110,10 +116,10 @@ def _fill_shortest(
     while True:
         before, longest, best = best, shortest, -1
         for k in range(first, queue.at[0].last):
-            wanted, is_late = counts[k], now + runtime[k] > own.shadow_time
-            is_new = runtime[k] > longest or (runtime[k] == longest and k > before)
-            may = 0 < wanted <= free and (not is_late or wanted <= own.extra_nodes) and is_new
-            if may and (best < 0 or runtime[k] < shortest):
+            wanted, seconds = counts[k], runtime[k]
+            is_new = seconds > longest or (seconds == longest and k > before)
+            may = may_pass(wanted, seconds, now, own.shadow_time, own.extra_nodes) and is_new
+            if 0 < wanted <= free and may and (best < 0 or runtime[k] < shortest):
                 best, shortest = k, runtime[k]
         if best < 0:
             return int(number)
@@ -166,7 +172,7 @@ def fill_window(queue: Queue, first: int, free: int, now: float, backfilling: ND
         begin, before = k, number
         while k < end and free > 0:
             wanted = processors[k]
-            if 0 < wanted <= free and (now + runtime[k] <= shadow or wanted <= spare):
+            if 0 < wanted <= free and may_pass(wanted, runtime[k], now, shadow, spare):
                 if now + runtime[k] > shadow:
                     spare -= wanted
                 free -= wanted
@@ -264,8 +270,6 @@ def decide(state: RunState, memory: RuleMemory) -> int:
     """
     run, queue, kept = state.scalars[0], memory.queue, memory.backfilling
     at, own, newcomers = queue.at[0], kept[0], run.arrived - run.first_arrived
-    if at.waiting == 0:
-        return 0
     only_arrivals = at.waiting > newcomers and run.ended_now + run.expired_now == 0
     if only_arrivals and own.searches_anew == 0:
         own.heads = 0
