@@ -133,10 +133,19 @@ SHARING = {
     "room": ("pdpa", PASS, "max(largest[k], held[k], least[k])", "least[k]"),
     "deferred": ("hesrpt", PASS, "got = shares > 0", "got = shares >= 0"),
     "order of steps": ("hesrpt", PASS, "= ~got[running.size :]", "= got[running.size :]"),
-    "growth": ("equi", PASS, "(held > 0) & (counts > held)", "held < 0"),
+    "growth": ("equi", PASS, "(had > 0) & (counts > had)", "had < 0"),
     "work left": ("hesrpt", BELIEFS, "* after / before", "/ after"),
+    "limits": ("expand", PASS, 'own["most"][jobs], np.maximum(held, least))', "held, least)"),
+    "who starts": ("equi", PASS, "total -= held[starting[~is_malleable]].sum()", "total -= 0"),
+    "search": ("pdpa", PASS, "sharing.searches[jobs] = searches", "pass"),
+    "open counts": (
+        "aggressive",
+        "allocation/turnaround.py",
+        "last = allow_all(state, memory) if",
+        "last = min(allow_all(state, memory), memory.queue.at[0].first + 1) if",
+    ),
 }
-"""A wrong variant of what goes for many rules that share out processors, with one of them."""
+"""A wrong variant of what goes for many rules, or for any predictor, with one of them."""
 MIXED = {
     "default": ("predictor=oracle", "workload.jobs=80"),
     "learning": ("predictor=regression", "predictor.calibration=40", "workload.jobs=60"),
