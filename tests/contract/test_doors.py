@@ -13,6 +13,7 @@ import sim
 from predictors.base import Explanation
 from predictors.compiling import kernel_folder
 from predictors.in_loop.user_estimate import UserEstimate
+from sim.engine.run import compiled_passes
 from sim.policies.molding.base import Candidates
 from sim.policies.reallocation.equi import Equipartition
 from sim.policies.reallocation.rule import Reallocation
@@ -392,12 +393,20 @@ def test_derived_classes_stay_what_they_derive_from_and_decide_alike():
     pd.testing.assert_frame_equal(own, derived)
 
 
-def test_a_class_derived_from_a_rule_with_a_compiled_pass_keeps_that():
-    rule = type("Mine", (Equipartition,), {"__module__": "mine"})()
+def test_a_class_derived_from_a_rule_with_a_compiled_pass_keeps_that(monkeypatch):
+    def seen(engine):
+        passes.append(compiled_passes(engine))
+        return passes[-1]
+
+    passes = []
+    monkeypatch.setattr("sim.engine.run.compiled_passes", seen)
+    rule = type("Mine", (Equipartition,), {"__module__": "mine", "gain_factor": 2.0})()
     own = sim.Policy(sim.FirstComeFirstServed(), sim.Easy(), sim.Request(), rule)
     found = sim.run(*TOYS, policy=own, predictor="oracle", **FEW).jobs
     equi = sim.run(*TOYS, policy="equi", predictor="oracle", **FEW).jobs
     pd.testing.assert_frame_equal(found, equi)
+    assert len(passes) == 2
+    assert None not in passes
 
 
 def test_an_object_calls_its_own_methods_past_the_guard():
