@@ -225,17 +225,35 @@ def find_due(memory: RuleMemory, now: float) -> int:
     return number
 
 
+@compiled
+def held_otherwise(former: float, end: float, processors: int) -> FloatArray:
+    """Return from when until when a run holds processors, or no longer does, as its end moved.
+
+    Parameters
+    ----------
+    former, end : float
+        When it was believed to end, and when it does or is believed to now, seconds.
+    processors : int
+        That it holds.
+
+    Returns
+    -------
+    numpy.ndarray of float, shape (3,)
+        Two instants in seconds, and how many, below 0 where it no longer does.
+    """
+    more = float(processors) if end > former else -float(processors)
+    return np.array([min(former, end), max(former, end), more])
+
+
 @compiled(forceinline=True)
 def _changes(state: RunState) -> FloatArray:
     """Return what runs that ended, or outlived their belief, hold otherwise than believed."""
-    held, until = state.processors, state.believed_end
-    ended, expired = state.scalars[0].ended_now, state.scalars[0].expired_now
-    changes = np.empty((ended + expired, 3))
-    changes[:, 0] = state.scalars[0].now
-    for k in range(ended + expired):
-        is_over = k < ended
-        job = state.ended_jobs[k] if is_over else state.expired_jobs[k - ended]
-        changes[k, 1], changes[k, 2] = until[job], -held[job] if is_over else held[job]
+    run, until = state.scalars[0], state.believed_end
+    changes = np.empty((run.ended_now + run.expired_now, 3))
+    for k, job in enumerate(state.ended_jobs[: run.ended_now]):
+        changes[k] = held_otherwise(until[job], run.now, state.processors[job])
+    for k, job in enumerate(state.expired_jobs[: run.expired_now]):
+        changes[run.ended_now + k] = held_otherwise(run.now, until[job], state.processors[job])
     return changes
 
 
@@ -521,22 +539,17 @@ class ConservativeScheduler(QueueScheduler):
 
     def _changes(self) -> tuple[FloatArray, bool]:
         """Return what runs hold otherwise than believed, and whether more has changed."""
-        view, now, is_moved = self.view, self.view.now, self.view.changes.outages_changed
-        changes = [
-            (now, view.changes.moved_ends.get(run, run.believed_end), -run.processors)
-            for run in view.ended
+        view, now, moved = self.view, self.view.now, self.view.changes.moved_ends
+        running = {*view.running.values()}
+        granted = running & view.changes.granted
+        ends = [(moved.get(run, run.believed_end), now, run.processors) for run in view.ended]
+        ends += [
+            (max(former, now), run.believed_end, run.processors)
+            for run, former in moved.items()
+            if run in running and run not in granted
         ]
-        for run, before in view.changes.moved_ends.items():
-            if view.running.get(run.job) is not run:
-                continue
-            end, before = run.believed_end, max(before, now)
-            if run in view.changes.granted:
-                is_moved = True
-            elif end < before:
-                changes.append((end, before, -run.processors))
-            else:
-                changes.append((before, end, run.processors))
-        return np.array(changes, float).reshape(-1, 3), is_moved
+        changes = np.array([held_otherwise(*one) for one in ends]).reshape(-1, 3)
+        return changes, view.changes.outages_changed or bool(granted)
 
 
 class OpenConservativeScheduler(OpenQueueScheduler, ConservativeScheduler):
