@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from predictors.base import Observation, setting
+from predictors.compiling import direct
 from sim.engine.clock import ARRIVAL, END, Clock, EventNotice
 from sim.engine.event_manager import CompiledRun, EventManager
 from sim.engine.loop import INSTANTS, EmptyMemory, always_ask
@@ -22,9 +23,11 @@ from sim.errors import PolicyError
 from sim.state.decisions import Preferences, Resize, Start, WakeAt
 from sim.state.machine_state import MachineState, Run
 from sim.state.records import Records
-from sim.state.run_steps import make_calendar
+from sim.state.run_steps import kept_to_limit, make_calendar
 from sim.state.view import ArrivedJobs, View
 from sim.state.waiting_queue import WaitingQueue
+
+_kept_to_limit = direct(kept_to_limit)
 
 
 class Engine:
@@ -341,9 +344,9 @@ class Engine:
         end = self.work.completion(run, now)
         ending: Callable[[Run], None] = self.end
         if self.kills:
-            limit = self.resizer.kill_time(run)
-            if limit < end:
-                end, ending = max(limit, now), partial(self.end, status="killed")
+            end, is_killed = _kept_to_limit(end, self.resizer.kill_time(run), now)
+            if is_killed:
+                ending = partial(self.end, status="killed")
         self.expect_end(run, end, ending)
         return end
 

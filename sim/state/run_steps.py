@@ -295,6 +295,12 @@ def resize(state: RunState, job: int, processors: int, seconds: float) -> None:
 
 
 @compiled(inline="always")
+def kept_to_limit(end: float, limit: float, now: float) -> tuple[float, bool]:
+    """Return when a run ends that may not outlast a limit, and whether it is killed then."""
+    return (max(limit, now), True) if limit < end else (end, False)
+
+
+@compiled(inline="always")
 def plan_ends(state: RunState, calendar: Calendar) -> None:
     """Plan the ends of those who go on with other processors, or started and have none yet.
 
@@ -310,9 +316,7 @@ def plan_ends(state: RunState, calendar: Calendar) -> None:
         elif calendar.since.size > 0:
             _begin_work(state, calendar, job)
         end = now + calendar.runtime[job]
-        if now + calendar.limit[job] < end:
-            end = max(now + calendar.limit[job], now)
-            calendar.killed[job] = True
+        end, calendar.killed[job] = kept_to_limit(end, now + calendar.limit[job], now)
         _plan_run(state, calendar, job, end)
     run.ends_planned = run.started
     if run.resized > 0:  # put the heap of what happens next in order

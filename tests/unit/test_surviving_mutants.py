@@ -48,7 +48,8 @@ class Listening(ToyEstimate):
 
 @pytest.mark.parametrize("way", [nullcontext, in_python], ids=["compiled passes", "in Python"])
 def test_a_killed_run_teaches_nothing(way):
-    rows = [(0.0, 2, 10.0, 20.0), (0.0, 2, 30.0, 20.0), (5.0, 4, 7.0, 20.0)]
+    """The first ends just at its limit."""
+    rows = [(0.0, 2, 20.0, 20.0), (0.0, 2, 30.0, 20.0), (5.0, 4, 7.0, 20.0)]
     predictor = Listening()
     trace = trace_of(rows)
     told = (trace, rigid_truth(trace), rigid("easy"), predictor, Dedicated(4))
