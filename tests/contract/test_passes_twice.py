@@ -8,7 +8,7 @@ from numba import njit
 from scripts.composing import composed
 from scripts.record_results import names
 from sim.engine.engine import Engine
-from sim.policies.passes import memory
+from sim.policies.passes import malleable, memory
 from sim.simulation.scene import play, set_scene
 from sim.state import run_state
 from sim.state.waiting_queue import Queue, WaitingQueue
@@ -20,17 +20,20 @@ CLUSTERS = {
 }
 
 
-def copies_of(kind, grows):
+def copies_of(kind, grows, made=None):
     """Return how to copy a structref, with the tables that compiled code replaces."""
     space = {}
     exec(f"def read(one):\n    return ({', '.join(f'one.{name}' for name in grows)},)", space)
-    read, made = njit(space["read"]), run_state.maker(kind)
+    read, made = njit(space["read"]), made or run_state.maker(kind)
 
     def copied(one, memo):
         found = dict(zip(grows, read(one), strict=True))
         names = kind.__annotations__
         every = {name: found[name] if name in found else getattr(one, name) for name in names}
-        fields = {name: copy.deepcopy(value, memo) for name, value in every.items()}
+        fields = {
+            name: value if callable(value) else copy.deepcopy(value, memo)
+            for name, value in every.items()
+        }
         twin = memo[id(one)] = run_state.structure(made, fields, grows)
         return twin
 
@@ -51,9 +54,10 @@ def copied_queue(queue, memo):
 
 
 STRUCTURES = {
-    run_state.RunState: run_state.GROWING,
-    memory.RuleMemory: memory.GROWING,
-    Queue: tuple(Queue.__annotations__)[1:],
+    run_state.RunState: (run_state.GROWING,),
+    memory.RuleMemory: (memory.GROWING,),
+    Queue: (tuple(Queue.__annotations__)[1:],),
+    malleable.SharingMemory: (("allocations",), malleable._make),
 }
 
 
@@ -80,8 +84,8 @@ class Twice:
 def schedulers(monkeypatch):
     """Every scheduler that began; runs whose passes are compiled are made in Python, too."""
     begun, begin = [], Engine.__init__
-    for kind, grows in STRUCTURES.items():
-        monkeypatch.setattr(kind, "__deepcopy__", copies_of(kind, grows), raising=False)
+    for kind, known in STRUCTURES.items():
+        monkeypatch.setattr(kind, "__deepcopy__", copies_of(kind, *known), raising=False)
     monkeypatch.setattr(WaitingQueue, "__deepcopy__", copied_queue, raising=False)
 
     def watched(engine, setup):
