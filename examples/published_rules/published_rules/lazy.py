@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from predictors.compiling import direct
 from sim.engine.protocols import Scheduler
 from sim.errors import AT_LEAST_0, PolicyError
 from sim.policies.base import Allocation, OpenAllocation
@@ -12,8 +11,6 @@ from sim.policies.passes.memory import first_starts, lay_running, profile_of
 from sim.policies.ties import first_least, is_less
 from sim.state.availability import FIRST, occupy
 from sim.state.view import View
-
-_lay_running = direct(lay_running)
 
 
 class LazyEasy:
@@ -59,7 +56,7 @@ class LazyScheduler(OpenScheduler):
         self.rank()
         queue.start[queue.places()] = np.inf
         self.candidates.narrow(memory)
-        _lay_running(view._tables, memory)
+        lay_running(view._tables, memory)
         profile, number, is_reserved = profile_of(memory), 0, False
         for place in queue.places().tolist():
             if is_reserved and profile.free.item(profile.span.item(FIRST)) == 0:
