@@ -59,6 +59,13 @@ def test_a_killed_run_teaches_nothing(way):
     assert [run.job for run in predictor.observed] == [0, 2]
 
 
+def test_who_ends_with_the_last_that_the_head_needs_leaves_extra_processors():
+    """At 10 the head's two are there, and two more: the last may run on beside it from 2 on."""
+    trace = trace_of([(0.0, 1, 10.0), (0.0, 2, 10.0), (1.0, 2, 5.0), (2.0, 1, 100.0)])
+    told = (trace, rigid_truth(trace), rigid("easy"), ToyEstimate(), Dedicated(4))
+    assert simulate(Setup(*told)).start_time.tolist() == [0.0, 0.0, 10.0, 2.0]
+
+
 @pytest.mark.parametrize(("average", "sigma"), [(37.3, 0.4), (11.7, 1.6), (90.1, 0.9)])
 def test_the_breakpoint_of_a_noiseless_curve_is_found_within_rounding(average, sigma):
     """Two rounds of refinement in place of four miss it by more."""
