@@ -23,11 +23,11 @@ from sim.errors import PolicyError
 from sim.state.decisions import Preferences, Resize, Start, WakeAt
 from sim.state.machine_state import MachineState, Run
 from sim.state.records import Records
-from sim.state.run_steps import kept_to_limit, make_calendar
+from sim.state.run_steps import cut_at_limit, make_calendar
 from sim.state.view import ArrivedJobs, View
 from sim.state.waiting_queue import WaitingQueue
 
-_kept_to_limit = direct(kept_to_limit)
+_cut_at_limit = direct(cut_at_limit)
 
 
 class Engine:
@@ -344,7 +344,7 @@ class Engine:
         end = self.work.completion(run, now)
         ending: Callable[[Run], None] = self.end
         if self.kills:
-            end, is_killed = _kept_to_limit(end, self.resizer.kill_time(run), now)
+            end, is_killed = _cut_at_limit(end, self.resizer.kill_time(run), now)
             if is_killed:
                 ending = partial(self.end, status="killed")
         self.expect_end(run, end, ending)

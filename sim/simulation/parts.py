@@ -474,8 +474,8 @@ def let_in(part: Any) -> Door | None:
     kinds = [one for one in reversed(kind.__mro__) if not is_own(one)]
     own = {name: one for each in kinds for name, one in vars(each).items()}
     static = {name for name, one in own.items() if isinstance(one, staticmethod | classmethod)}
-    has_a_say = any(name[:2] != "__" and hasattr(one, "__get__") for name, one in own.items())
-    names = {*CHECKS} | (own.keys() - static) if has_a_say else set()
+    has_own_methods = any(name[:2] != "__" and hasattr(one, "__get__") for name, one in own.items())
+    names = {*CHECKS} | (own.keys() - static) if has_own_methods else set()
     public = {name: getattr(kind, name, None) for name in names if name[0] != "_"}
     plain = (name for name, one in public.items() if not (isclass(one) or hasattr(one, "py_func")))
     asked = [name for name in plain if callable(public[name])]

@@ -295,7 +295,7 @@ def resize(state: RunState, job: int, processors: int, seconds: float) -> None:
 
 
 @compiled(inline="always")
-def kept_to_limit(end: float, limit: float, now: float) -> tuple[float, bool]:
+def cut_at_limit(end: float, limit: float, now: float) -> tuple[float, bool]:
     """Return when a run ends that may not outlast a limit, and whether it is killed then."""
     return (max(limit, now), True) if limit < end else (end, False)
 
@@ -316,7 +316,7 @@ def plan_ends(state: RunState, calendar: Calendar) -> None:
         elif calendar.since.size > 0:
             _begin_work(state, calendar, job)
         end = now + calendar.runtime[job]
-        end, calendar.killed[job] = kept_to_limit(end, now + calendar.limit[job], now)
+        end, calendar.killed[job] = cut_at_limit(end, now + calendar.limit[job], now)
         _plan_run(state, calendar, job, end)
     run.ends_planned = run.started
     if run.resized > 0:  # put the heap of what happens next in order

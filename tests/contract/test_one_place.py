@@ -133,11 +133,11 @@ SHARING = {
     "room": ("pdpa", PASS, "max(largest[k], held[k], least[k])", "least[k]"),
     "deferred": ("hesrpt", PASS, "got = shares > 0", "got = shares >= 0"),
     "order of steps": ("hesrpt", PASS, "= ~got[running.size :]", "= got[running.size :]"),
-    "growth": ("equi", PASS, "(had > 0) & (counts > had)", "had < 0"),
+    "growth": ("equi", PASS, "(counts > held_before)", "(counts < 0)"),
     "work left": ("hesrpt", BELIEFS, "* after / before", "/ after"),
     "limits": ("expand", PASS, 'own["most"][jobs], np.maximum(held, least))', "held, least)"),
     "who starts": ("equi", PASS, "total -= held[starting[~is_malleable]].sum()", "total -= 0"),
-    "search": ("pdpa", PASS, "sharing.searches[jobs] = searches", "pass"),
+    "search": ("pdpa", PASS, "sharing.searches[jobs] = claims.searches", "pass"),
     "open counts": (
         "aggressive",
         "allocation/turnaround.py",

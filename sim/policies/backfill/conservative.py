@@ -226,7 +226,7 @@ def find_due(memory: RuleMemory, now: float) -> int:
 
 
 @compiled
-def held_otherwise(former: float, end: float, processors: int) -> FloatArray:
+def profile_change(former: float, end: float, processors: int) -> FloatArray:
     """Return from when until when a run holds processors, or no longer does, as its end moved.
 
     Parameters
@@ -251,9 +251,9 @@ def _changes(state: RunState) -> FloatArray:
     run, until = state.scalars[0], state.believed_end
     changes = np.empty((run.ended_now + run.expired_now, 3))
     for k, job in enumerate(state.ended_jobs[: run.ended_now]):
-        changes[k] = held_otherwise(until[job], run.now, state.processors[job])
+        changes[k] = profile_change(until[job], run.now, state.processors[job])
     for k, job in enumerate(state.expired_jobs[: run.expired_now]):
-        changes[run.ended_now + k] = held_otherwise(run.now, until[job], state.processors[job])
+        changes[run.ended_now + k] = profile_change(run.now, until[job], state.processors[job])
     return changes
 
 
@@ -548,7 +548,7 @@ class ConservativeScheduler(QueueScheduler):
             for run, former in moved.items()
             if run in running and run not in granted
         ]
-        changes = np.array([held_otherwise(*one) for one in ends]).reshape(-1, 3)
+        changes = np.array([profile_change(*one) for one in ends]).reshape(-1, 3)
         return changes, view.changes.outages_changed or bool(granted)
 
 

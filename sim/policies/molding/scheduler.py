@@ -48,7 +48,7 @@ class OpenQueueScheduler(QueueScheduler):
         strict: bool = False,
     ) -> None:
         self.candidates: Candidates = allocation.open(view)
-        if self.functions is QUEUE_FUNCTIONS:
+        if self.functions is QUEUE_FUNCTIONS:  # the class has no pass of its own
             self.functions = QUEUE_FUNCTIONS | {"decide": self.candidates.compiled_pass}
         self.counts: IntArray = np.zeros(1024, np.int64)
         self.runtimes: FloatArray = np.zeros(1024)

@@ -396,17 +396,17 @@ def pass_of(
             if deferred.size == 0 or shares[jobs.size :].any():
                 shares = share(at, claims, total)
         counts, later = approve(at, jobs, claims, shares[: jobs.size], total)
-        had, searches, wake_time = claims.held, claims.searches, tally["wake_time"]
-        if searches.size > 0:
-            sharing.searches[jobs] = searches
-            later = min(later, searches["due"].min())
+        held_before, wake_time = claims.held, tally["wake_time"]
+        if claims.searches.size > 0:
+            sharing.searches[jobs] = claims.searches
+            later = min(later, claims.searches["due"].min())
         if state.scalars["now"][0] < later < np.inf and later != wake_time[0]:
             wake_time[0] = later
             ask_to_wake(state, later)
-        for k in np.flatnonzero(counts < had):
+        for k in np.flatnonzero(counts < held_before):
             resize(at, jobs[k], counts[k])
         start(at, starts, jobs[running.size :], counts[running.size :])
-        for k in np.flatnonzero((had > 0) & (counts > had)):
+        for k in np.flatnonzero((held_before > 0) & (counts > held_before)):
             resize(at, jobs[k], counts[k])
 
     return make_pass

@@ -39,8 +39,8 @@ from sim.state.machine_state import Run
 from sim.state.run_steps import padded
 from sim.state.view import View
 
-ASKED = "share", "claims", "hold_back", "wake"
-"""What a rule in Python may say in a pass."""
+HOOKS = "share", "claims", "hold_back", "wake"
+"""What a rule says in a pass if it says so in Python."""
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class ReallocatingScheduler:
         """
         inner, rule = self.inner, self.rule
         if (
-            any(getattr(type(rule), name) is not getattr(Reallocation, name) for name in ASKED)
+            any(getattr(type(rule), name) is not getattr(Reallocation, name) for name in HOOKS)
             or not (rule.cost.free and rule.cost.start(1) == rule.distance == 0)
             or not (rule.reclaim or (rule.shrinks_unasked and not rule.defers))
             or self.view.predictor.learns
