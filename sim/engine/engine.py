@@ -157,7 +157,7 @@ class Engine:
 
     def expect_next(self) -> None:
         """See to it that the clock stops when something happens next."""
-        following, expected = self.event_manager.following, self._next
+        following, expected = self.event_manager.next_event_time, self._next
         is_due = expected is not None and expected.callbacks and expected.time <= following
         if following < np.inf and not is_due:
             self._next = EventNotice(self.clock, following, END, self._begin_instant)

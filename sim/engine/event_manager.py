@@ -46,7 +46,7 @@ class EventManager:
         self.state, self.tables, self.calendar = state, tables, calendar
 
     @property
-    def following(self) -> float:
+    def next_event_time(self) -> float:
         """When something happens next, seconds; infinity if nothing does."""
         return float(_next_event_time(self.tables, self.calendar))
 
@@ -189,7 +189,7 @@ class CompiledRun(EventManager):
         """Do the same, and tell whoever needs that of each pass."""
         super().advance(instant, until)
         engine = self._engine
-        if self.following == np.inf:
+        if self.next_event_time == np.inf:
             self._rule.finish()
         if self._tells:
             arrivals = self.tables.scalars[["now", "first_arrived", "arrived"]]

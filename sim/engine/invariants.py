@@ -153,7 +153,7 @@ class Checker(Watcher):
         if queue.waiting == 0:
             return
         place, ends = queue.head(), view.believed_ends.rows()
-        heads = scheduler.backfilling["heads"].item()
+        heads = scheduler.backfilling["heads_started"].item()
         wanted, behind = queue.processors.item(place), started[heads:]
         others = [row for row in ends if row[1] not in behind]
         free = view.free + sum(self._runs[job][1] for job in behind)

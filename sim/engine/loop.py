@@ -76,13 +76,13 @@ def prepare_nothing(state: RunState, memory: Any) -> None:
 
 
 @compiled
-def keep_request(state: RunState, memory: Any, job: int) -> bool:
+def keep_count(state: RunState, memory: Any, job: int) -> bool:
     """Let a job that has just arrived have the count that stands there, or choose it later."""
     return True
 
 
 @compiled
-def choose_in_python(state: RunState, memory: Any, job: int) -> bool:
+def leave_choice_to_python(state: RunState, memory: Any, job: int) -> bool:
     """Let Python say how many processors a job gets that has just arrived."""
     return False
 
@@ -99,7 +99,7 @@ def start_nobody(state: RunState, memory: Any) -> int:
 
 
 DEFAULTS = dict(
-    zip(FIELDS, (never_ask, prepare_nothing, keep_request, queue_nobody, start_nobody), strict=True)
+    zip(FIELDS, (never_ask, prepare_nothing, keep_count, queue_nobody, start_nobody), strict=True)
 )
 
 
@@ -151,7 +151,7 @@ def advance(
     """Go through instants, each with one pass at its end, as long as no Python is needed.
 
     It stops where a pass has to wait for what Python says (`pass_due` is 1 then), or a job for how
-    many processors it gets (`awaits_count` is 1, too); after `passes_per_return` passes; and
+    many processors it gets (`choice_due` is 1, too); after `passes_per_return` passes; and
     before `until`.
 
     Parameters
@@ -179,14 +179,14 @@ def advance(
             if rule.must_ask(state, memory):
                 return instant
         if run.pass_due:
-            if not run.awaits_count:
+            if not run.choice_due:
                 run.admitted = run.first_arrived
                 rule.prepare(state, memory)
             while run.admitted < run.arrived:
-                if not (run.awaits_count or rule.choose(state, memory, run.admitted)):
-                    run.awaits_count = 1
+                if not (run.choice_due or rule.choose(state, memory, run.admitted)):
+                    run.choice_due = 1
                     return float(run.now)
-                run.awaits_count = 0
+                run.choice_due = 0
                 rule.admit(state, memory, run.admitted)
                 run.admitted += 1
             number = rule.decide(state, memory)

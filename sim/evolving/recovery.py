@@ -343,7 +343,7 @@ class NodeOutages(Collaborator):
         """Let a node fail or come back; stop when no job is left, or none can start."""
         engine = self._engine
         all_ended = engine.log.ended == len(engine.submit)
-        down, following = engine.state.outages, engine.event_manager.following
+        down, following = engine.state.outages, engine.event_manager.next_event_time
         nothing_else = not (engine.clock._queue or down or following < inf)
         if all_ended or nothing_else:
             return

@@ -177,7 +177,7 @@ class Recorder(Watcher):
             reserved, is_held = scheduler.reserved_starts(), False
             if isinstance(scheduler, OpenQueueScheduler):
                 memory = scheduler.memory
-                spans, considered = memory.menu_spans[job], memory.kept["searched_to"].item()
+                spans, considered = memory.menu_spans[job], memory.kept["search_end"].item()
                 first = spans["low"] if spans["high"] else spans["begin"]
                 least = choices_in(memory)[0].item(first)
                 reserved, is_held = reserved if considered else {}, place >= considered

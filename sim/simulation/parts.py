@@ -208,7 +208,7 @@ class Door:
     @property
     def where(self) -> str:
         """The class and the method, and the job where there is one."""
-        place = 1 if self.name == "queue_count" else 0
+        place = 1 if self.name == "start_count" else 0
         job = next((getattr(one, "job", one) for one in self.args[place:]), None)
         said = f", job index {job}" if type(job) is int else ""
         return f"{self.kind.__name__}.{self.name}{said}"
@@ -239,7 +239,7 @@ def _count(door: Door, answer: Any, counts: IntArray) -> int:
     return int(answer)
 
 
-def _queue_count(door: Door, answer: object) -> int:
+def _start_count(door: Door, answer: object) -> int:
     beliefs, job = door.args
     return _count(door, answer, np.arange(1, beliefs.view.extremes(job)[1] + 1))
 
@@ -388,8 +388,9 @@ CHECKS: dict[str, Callable[[Door, Any], Any]] = {
     "predict_model": lambda door, answer: _seconds(door, answer, door.args[0]),
     "keys": _keys,
     "choose": lambda door, answer: _count(door, answer, door.args[1].counts(door.args[0])),
-    "queue_count": _queue_count,
-    **dict.fromkeys(("hold_back", "wake"), _is("seconds, infinity for never", Real)),
+    "start_count": _start_count,
+    "hold_until": _is("seconds", Real),
+    "wake": _is("seconds, infinity for never", Real),
     "share": _shares,
     "begin": _begun,
     "open": _begun,

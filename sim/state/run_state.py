@@ -100,14 +100,14 @@ SCALARS = record(
     ends_planned=int,
     resized=int,
     admitted=int,
-    awaits_count=int,
+    choice_due=int,
 )
 """What there is one of. It is `now`, seconds; `free` counts free processors; `free_ranges`,
 `ranges`, `holders`, `running`, `wakes` say how much of the tables of their names is in use. Of the
 jobs up to `arrived` those from `first_arrived` on came at this instant; `ended_now` and
 `expired_now` count whose run ended, and whose belief expired, at it, and `woken_now` who woke.
 `pass_due` is 1 while the pass of an instant that was processed is to come; in it jobs up to
-`admitted` have been let wait, and `awaits_count` is 1 while Python is asked how many processors the
+`admitted` have been let wait, and `choice_due` is 1 while Python is asked how many processors the
 next one gets. After `passes_per_return` passes Python has a chance. `sequence` numbers what is
 planned; the ends of the first `ends_planned` who started are. `resized` counts whose processors
 changed in this pass; `started` and `ended` count runs, `passes` and `events` what has been so

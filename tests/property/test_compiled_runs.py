@@ -358,7 +358,7 @@ class Waking(Equipartition):
 class StartingOnTwo(Equipartition):
     """Says what is asked before the run."""
 
-    def queue_count(self, beliefs, job):
+    def start_count(self, beliefs, job):
         return min(2, beliefs.view.extremes(job)[1])
 
 

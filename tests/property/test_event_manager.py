@@ -36,7 +36,7 @@ class Model:
         nodes = [(end, -1 - node, NODE) for node, (end, _) in self.down.items()]
         return sorted(runs + nodes)
 
-    def following(self):
+    def next_event_time(self):
         """Return when something happens next to a running job."""
         ends = [min(self.end[job], self.believed[job]) for job in self.held]
         return min(ends, default=np.inf)
@@ -121,11 +121,11 @@ def test_books_are_those_of_sets_and_sorted_lists(steps):
         assert as_numbers(state.idle()).tolist() == sorted(model.idle)
         assert state.free == len(model.idle)
         assert state.believed_ends.rows() == model.rows()
-        assert books.following == model.following()
+        assert books.next_event_time == model.next_event_time()
         for one, run in state.running.items():
             assert as_numbers(run.nodes).tolist() == sorted(model.held[one])
     while model.held:
-        now = books.following
+        now = books.next_event_time
         over = books.end_runs(now)
         for run in over:
             assert model.end[run.job] == now

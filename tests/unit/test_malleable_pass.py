@@ -38,8 +38,8 @@ def play(share: Callable[[list[int]], list[int]], start: list[int]) -> SimpleNam
     """Make a pass in which 0 runs on all, 1 was deferred, 2, 3 and 9, which is rigid, arrive."""
     told, tables = SimpleNamespace(asked=[], beside=[]), tables_of([TOTAL], (1,))
 
-    def claim(at: Any, jobs: Any, certain: int, total: int, others_wait: bool) -> Any:
-        least = np.array([int(k < certain) for k in range(jobs.size)])
+    def claim(at: Any, jobs: Any, guaranteed: int, total: int, others_wait: bool) -> Any:
+        least = np.array([int(k < guaranteed) for k in range(jobs.size)])
         largest = np.full(jobs.size, total)
         told.beside.append(others_wait)
         limits = {"held": np.where(jobs == 0, TOTAL, 0), "least": least, "largest": largest}
@@ -115,7 +115,7 @@ def test_what_rigid_jobs_start_on_is_not_shared_out(start: list[int]) -> None:
     claims = SimpleNamespace(searches=np.zeros(0))
     claims.held = claims.least = claims.largest = np.ones(len(start), int)
 
-    def claim(at: Any, jobs: Any, certain: int, total: int, others_wait: bool) -> Any:
+    def claim(at: Any, jobs: Any, guaranteed: int, total: int, others_wait: bool) -> Any:
         told.append((jobs.tolist(), total))
         return claims
 

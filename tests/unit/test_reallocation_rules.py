@@ -99,7 +99,7 @@ def pool(strategy: str, held: list[int], total: int) -> list[int]:
     beliefs = beliefs_of(amdahl(len(held)), 256)
     rule = Pools(strategy=strategy)
     assert rule.read_off(beliefs, 0).tolist() == [6, 25, 100]
-    assert rule.queue_count(beliefs, 0) == 6
+    assert rule.start_count(beliefs, 0) == 6
     return rule.share(beliefs, members_of(beliefs, held, least=6), total).tolist()
 
 

@@ -112,7 +112,7 @@ def _fill_shortest(
 ) -> int:
     """Do what `fill_window` does, the shortest first by belief, of equal ones the first in line."""
     counts, runtime, own = queue.processors, queue.runtime, backfilling[0]
-    number, best, shortest = own.heads, -1, -np.inf
+    number, best, shortest = own.heads_started, -1, -np.inf
     while True:
         before, longest, best = best, shortest, -1
         for k in range(first, queue.at[0].last):
@@ -160,7 +160,7 @@ def fill_window(queue: Queue, first: int, free: int, now: float, backfilling: ND
     rule, last = backfilling[0], queue.at[0].last
     if rule.shortest:
         return _fill_shortest(queue, first, free, now, backfilling)
-    spare, shadow, number = rule.extra_nodes, rule.shadow_time, rule.heads
+    spare, shadow, number = rule.extra_nodes, rule.shadow_time, rule.heads_started
     processors, runtime = queue.processors, queue.runtime
     k, whole = first, first == queue.at[0].first + 1 and last - first > BLOCK
     while k < last and free > 0:
@@ -211,7 +211,7 @@ def find_heads(queue: Queue, free: int, backfilling: NDArray[Any]) -> tuple[int,
             queue.found[number] = at.first
             number += 1
         at.first += 1
-    own.heads = number
+    own.heads_started = number
     return number, free, not own.strict and at.first < at.last
 
 
@@ -254,8 +254,8 @@ def find_backfills(
     at, own = queue.at[0], backfilling[0]
     own.shadow_time, own.extra_nodes = np.inf, 0
     if own.reservations > 0:
-        if own.heads > 0:
-            holders = _with_heads(queue, holders, own.heads, now)
+        if own.heads_started > 0:
+            holders = _with_heads(queue, holders, own.heads_started, now)
         found = shadow_and_extra(holders, free, queue.processors[at.first])
         own.shadow_time, own.extra_nodes = found
     return fill_window(queue, at.first + 1, free, now, backfilling)
@@ -271,8 +271,8 @@ def decide(state: RunState, memory: RuleMemory) -> int:
     run, queue, kept = state.scalars[0], memory.queue, memory.backfilling
     at, own, newcomers = queue.at[0], kept[0], run.arrived - run.first_arrived
     only_arrivals = at.waiting > newcomers and run.ended_now + run.expired_now == 0
-    if only_arrivals and own.searches_anew == 0:
-        own.heads = 0
+    if only_arrivals and own.tries_all_waiting == 0:
+        own.heads_started = 0
         if own.strict or run.free == 0:
             return 0
         return fill_window(queue, at.last - newcomers, run.free, run.now, kept)

@@ -104,7 +104,7 @@ def mold_queue(state: RunState, memory: RuleMemory, last: int) -> int:
     now without moving any of them. A job that may choose from nothing has its count already.
     With ``strict`` nobody passes a blocked job. Returns how many places were written to `found`.
     """
-    memory.kept[0].searched_to = last
+    memory.kept[0].search_end = last
     if last == 0:
         return 0
     lay_running(state, memory)

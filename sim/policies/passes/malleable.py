@@ -49,10 +49,10 @@ ALLOCATION = record(job=int, processors=int, first_range=int, start_time=float, 
 """Whose, on how many processors, where they begin in `RunState.ranges`, and from when until when;
 the last of a job ends with it."""
 TALLY = record(
-    running=int, deferred=int, allocations=int, queries=int, held_until=float, wake_time=float
+    running=int, deferred=int, allocations=int, queries=int, hold_until=float, wake_time=float
 )
 """How much of the tables of their names is in use, how often a predictor would have been asked,
-and in seconds until when nobody may begin, infinity if jobs may, and for when a pass was last asked
+and in seconds until when nobody may start, unless that is over, and for when a pass was last asked
 for to share anew."""
 MOST_RUNTIMES = 1 << 25
 """So many runtimes of all jobs, believed and true each, are kept in tables, and no more."""
@@ -226,7 +226,7 @@ def must_measure(state: RunState, sharing: SharingMemory) -> bool:
 def prepare(state: RunState, sharing: SharingMemory) -> None:
     """Take from the members who ended, and what was known of them; make room for allocations."""
     size, tally, members = sharing.allocations.size, sharing.tally[0], sharing.running
-    tally.held_until = np.inf
+    tally.hold_until = -np.inf
     if size - tally.allocations < members.size:
         sharing.allocations = longer(sharing.allocations, 2 * size)
     for job in state.ended_jobs[: state.scalars[0].ended_now]:
@@ -243,15 +243,21 @@ def _allocations_of(sharing: SharingMemory) -> NDArray[Any]:
 
 
 @compiled
+def _runtime_ratio(sharing: SharingMemory, job: int, before: int, after: int) -> float:
+    """Return the believed runtime on a count over that on another; no curve: perfect speedup."""
+    if sharing.jobs[job].request > 0:
+        return before / after
+    return runtime_on(sharing.believed, job, after) / runtime_on(sharing.believed, job, before)
+
+
+@compiled
 def _relative_time(sharing: SharingMemory, job: int, count: int) -> float:
-    """Return the believed T(n)/T(1), as `BelievedCurves` does; no curve means perfect speedup."""
+    """Return the believed T(n)/T(1), as `BelievedCurves` does."""
     own, tally = sharing.jobs[job], sharing.tally[0]
     if own.read == 0 and count != 1:
         own.read = own.most <= TABLED
         tally.queries += 1
-    if own.request > 0:
-        return 1.0 / count
-    return runtime_on(sharing.believed, job, count) / runtime_on(sharing.believed, job, 1)
+    return _runtime_ratio(sharing, job, 1, count)
 
 
 # Who gets how many
@@ -414,7 +420,7 @@ def pass_of(
 
 @register_jitable
 def limits_of(
-    at: Tables, jobs: IntArray, certain: int, others_wait: bool
+    at: Tables, jobs: IntArray, guaranteed: int, others_wait: bool
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Return what jobs hold, 0 if they start now, and between which counts they may be."""
     state, sharing = at
@@ -422,10 +428,10 @@ def limits_of(
     members = tally["running"][0]
     held[:members] = state.processors[jobs[:members]]
     least = own["least"][jobs]
-    least[certain:] = 0
+    least[guaranteed:] = 0
     largest = np.maximum(own["most"][jobs], np.maximum(held, least))
     if others_wait:
-        keeps_all = not (sharing.reclaims or tally["held_until"][0] < np.inf)
+        keeps_all = not (sharing.reclaims or tally["hold_until"][0] > state.scalars["now"][0])
         leave_room(held, least, largest, own["request"][jobs], keeps_all, sharing.strict)
     return held, least, largest
 
@@ -440,9 +446,9 @@ def _take_in(at: Tables) -> IntArray:
 
 
 @compiled(forceinline=True)
-def _claim(at: Tables, jobs: IntArray, certain: int, total: int, others_wait: bool) -> Claims:
+def _claim(at: Tables, jobs: IntArray, guaranteed: int, total: int, others_wait: bool) -> Claims:
     state, sharing = at
-    held, least, largest = limits_of(at, jobs, certain, others_wait)
+    held, least, largest = limits_of(at, jobs, guaranteed, others_wait)
     own, now, weighing = sharing.jobs, state.scalars[0].now, jobs.size if sharing.weighs_work else 0
     work, relative = np.empty(weighing), np.empty(weighing)
     counts = equal_counts(largest, total) if weighing > 0 else largest
@@ -473,7 +479,7 @@ def _lent_ends(state: RunState, sharing: SharingMemory, held_back: int) -> Belie
     running, now = state.scalars[0].running, state.scalars[0].now
     jobs = np.append(state.holder_job[:running], -1)
     ends, kept = state.believed_end[jobs], state.processors[jobs]
-    ends[running], kept[running] = sharing.tally[0].held_until, held_back
+    ends[running], kept[running] = sharing.tally[0].hold_until, held_back
     for k, job in enumerate(jobs[:running]):
         least, held = sharing.jobs[job].least, kept[k]
         if sharing.reclaims and 0 < least < held:
@@ -495,7 +501,7 @@ def _find_starts(
     free = run.free
     for job in sharing.running[: tally.running if sharing.reclaims else 0]:
         free += held[job] - sharing.jobs[job].least
-    held_back = free if tally.held_until < np.inf else 0
+    held_back = free if tally.hold_until > run.now else 0
     begun, free, is_blocked = find_heads(queue, free - held_back, sharing.backfilling)
     if is_blocked:
         is_lent = sharing.reclaims or held_back > 0
@@ -518,12 +524,7 @@ def _begin_allocation(state: RunState, sharing: SharingMemory, job: int) -> None
 def _resize(at: Tables, job: int, count: int) -> None:
     state, sharing = at
     own, now, before = sharing.jobs[job], state.scalars[0].now, state.processors[job]
-    left = max(state.believed_end[job] - now, 0.0)
-    if own.request > 0:
-        left *= before / count
-    else:
-        faster = runtime_on(sharing.believed, job, count)
-        left *= faster / runtime_on(sharing.believed, job, before)
+    left = max(state.believed_end[job] - now, 0.0) * _runtime_ratio(sharing, job, before, count)
     sharing.tally[0].queries += 1
     sharing.allocations[own.allocation].end_time = now
     grow_ranges(state, count)
@@ -620,7 +621,7 @@ class CompiledSharingRule(CompiledRule):
         own, rows = np.zeros(jobs, JOB), [np.zeros(0)] * jobs
         least, read, serial_time = own["least"], own["read"], own["serial_time"]
         for job in np.flatnonzero(engine.malleable).tolist():
-            least[job] = rule.queue_count(beliefs, job)
+            least[job] = rule.start_count(beliefs, job)
             rows[job] = beliefs.read_off(job, rule.read_off)
             read[job] = beliefs.has_table(job)
             serial_time[job] = beliefs.serial_time(job) if rule.weighs_work else 0.0

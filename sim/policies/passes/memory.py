@@ -24,8 +24,8 @@ BACKFILLING = record(
     reservations=int,
     strict=int,
     shortest=int,
-    searches_anew=int,
-    heads=int,
+    tries_all_waiting=int,
+    heads_started=int,
     shadow_time=float,
     extra_nodes=int,
 )
@@ -37,9 +37,9 @@ when the head that is blocked will start, and how many processors will be left t
 KEPT = record(
     is_revised=int,
     is_shorter=int,
-    plan_version=int,
+    reservations_version=int,
     ends_told=int,
-    searched_to=int,
+    search_end=int,
     explained=int,
     next_start=float,
     wake_time=float,
@@ -242,7 +242,7 @@ def take_freed(memory: RuleMemory, now: float) -> tuple[float, float, int]:
 @compiled
 def make_room_for_all(state: RunState, memory: RuleMemory) -> None:
     """Let the profile hold all who wait and run; none of its reservations count as laid then."""
-    run, memory.kept[0].plan_version = state.scalars[0], -1
+    run, memory.kept[0].reservations_version = state.scalars[0], -1
     breakpoints = 4 * (run.arrived - run.started + run.holders + run.ended_now + 1) + 64
     times, free, span = memory.profile
     if times.size < breakpoints:
@@ -297,7 +297,7 @@ def lay_reservations(state: RunState, memory: RuleMemory) -> None:
     While nothing but arrivals happens, those that should not have begun yet stay as they are.
     """
     run, queue, at = state.scalars[0], memory.queue, memory.queue.at[0]
-    stays = memory.kept[0].plan_version == run.sequence + run.ended
+    stays = memory.kept[0].reservations_version == run.sequence + run.ended
     for k in range(at.first, at.last if stays else at.first):
         stays &= queue.processors[k] == 0 or queue.start[k] >= run.now
     if stays:
@@ -307,7 +307,7 @@ def lay_reservations(state: RunState, memory: RuleMemory) -> None:
         lay_running(state, memory)
         queue.start[at.first : at.last] = np.inf
     reserve_rest(queue, memory.profile, run.now)
-    memory.kept[0].plan_version = run.sequence + run.ended
+    memory.kept[0].reservations_version = run.sequence + run.ended
 
 
 @compiled
@@ -315,9 +315,9 @@ def _earliest_starts(
     state: RunState, memory: RuleMemory, menu: tuple[IntArray, FloatArray], anew: bool, noted: bool
 ) -> FloatArray:
     if anew:
-        starts, memory.kept[0].plan_version = memory.queue.start.copy(), -1
+        starts, memory.kept[0].reservations_version = memory.queue.start.copy(), -1
         lay_reservations(state, memory)
-        memory.kept[0].plan_version, memory.queue.start[:] = -1, starts
+        memory.kept[0].reservations_version, memory.queue.start[:] = -1, starts
     return predicted_starts(memory, state.scalars[0].now, menu[0], menu[1], noted)
 
 

@@ -9,7 +9,7 @@ from predictors.base import FloatArray, IntArray, has_curves
 from predictors.compiling import direct
 from predictors.in_loop.oracle import may_ask_ahead
 from sim.engine.engine import Engine
-from sim.engine.loop import choose_in_python, keep_request, never_ask, start_nobody
+from sim.engine.loop import keep_count, leave_choice_to_python, never_ask, start_nobody
 from sim.engine.protocols import CompiledRule, is_exactly
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.sa import choose, choose_by_reservations, chooses_by_offers
@@ -96,7 +96,7 @@ class QueueScheduler:
         self.memory = make_memory(self.queue.tables, view.processors, jobs, learning, **known)
         self.backfilling = self.memory.backfilling
         self.backfilling["reservations"], self.backfilling["strict"] = reservations, strict
-        self.backfilling["searches_anew"] = True
+        self.backfilling["tries_all_waiting"] = True
         self._admit, self._decide = (direct(self.functions[name]) for name in ("admit", "decide"))
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
@@ -222,7 +222,7 @@ class QueueScheduler:
                 kept["is_shorter"] |= belief < before
                 is_changed = True
         if is_changed:
-            kept["is_revised"], kept["plan_version"] = 1, -1
+            kept["is_revised"], kept["reservations_version"] = 1, -1
             forget_all(queue.tables)
 
     def believe_anew(self, place: int, job: int) -> float:
@@ -269,9 +269,9 @@ class CompiledQueueRule(CompiledRule):
         asks_ahead = not self._learns and may_ask_ahead(engine.predictor)
         is_known = scheduler.by_arrival and not scheduler.chooses_anew
         self.asks_at_arrivals = not (asks_ahead and is_settled and is_known)
-        settles = keep_request
+        settles = keep_count
         if self.asks_at_arrivals:
-            settles = choose_in_python
+            settles = leave_choice_to_python
         elif by_offers:
             settles = choose if scheduler.keeps_reservations else choose_by_reservations
         asks = must_ask if scheduler.chooses_anew or self._learns else never_ask
@@ -282,11 +282,11 @@ class CompiledQueueRule(CompiledRule):
         """Begin a run whose jobs stand here; ask for all beliefs, if none is asked for later."""
         self._state, engine, memory = state, self._engine, self.memory
         jobs, all_jobs = engine.jobs, np.arange(state.processors.size)
-        self._arriving = state.scalars[["awaits_count", "admitted", "first_arrived", "arrived"]]
+        self._arriving = state.scalars[["choice_due", "admitted", "first_arrived", "arrived"]]
         memory.requested[:], memory.user[:] = jobs.requested_processors, jobs.user
         if self._learns:
             memory.application[:] = jobs.application
-        memory.backfilling["searches_anew"] = not self._scheduler.by_arrival
+        memory.backfilling["tries_all_waiting"] = not self._scheduler.by_arrival
         memory.kept["explained"] = engine.view.predictor._asked.explained
         if self.asks_at_arrivals:
             return

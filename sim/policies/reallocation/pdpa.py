@@ -33,15 +33,15 @@ def _tick(now: float, delay: float, interval: float) -> float:
 
 
 @compiled
-def held_until(searches: NDArray[Any], now: float, low: float) -> float:
-    """Return when the search goes on, infinity if all are stable or one performs badly."""
+def hold_until(searches: NDArray[Any], now: float, low: float) -> float:
+    """Return when the search goes on, -infinity if all are stable or one performs badly."""
     until = inf
     for search in searches:
         if search.measured_on > 0 and search.last_efficiency < low:
-            return inf
+            return -inf
         if search.phase != STABLE and search.wanted == 0:
             until = min(until, search.due)
-    return until if now < until else inf
+    return until if now < until < inf else -inf
 
 
 @compiled
@@ -109,12 +109,12 @@ def shares_by_search(claims: Claims) -> IntArray:
 
 
 @compiled
-def hold_back(state: RunState, sharing: SharingMemory) -> None:
+def prepare_pass(state: RunState, sharing: SharingMemory) -> None:
     """Let nobody start while a search goes on."""
     prepare(state, sharing)
     tally = sharing.tally[0]
     searches = sharing.searches[sharing.running[: tally.running]]
-    tally.held_until = held_until(searches, state.scalars[0].now, sharing.parameters[LOW])
+    tally.hold_until = hold_until(searches, state.scalars[0].now, sharing.parameters[LOW])
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class PerformanceDriven(Reallocation):
         Relative change of efficiency that restarts the search.
     """
 
-    shares, prepare = staticmethod(shares_by_search), staticmethod(hold_back)
+    shares, prepare = staticmethod(shares_by_search), staticmethod(prepare_pass)
     shrinks_unasked = measures = True
 
     reclaim: bool = False

@@ -150,6 +150,6 @@ class Pools(Reallocation):
             found[:2] = (max(min(count, request), least) for count in found[:2])
         return np.array(found, float)
 
-    def queue_count(self, beliefs: BelievedCurves, job: int) -> int:
+    def start_count(self, beliefs: BelievedCurves, job: int) -> int:
         """Return the largest feasible count up to the job's minimum."""
         return beliefs.view._feasible.up_to(job, int(beliefs.read_off(job, self.read_off)[0]))

@@ -39,7 +39,7 @@ from sim.state.machine_state import Run
 from sim.state.run_steps import padded
 from sim.state.view import View
 
-HOOKS = "share", "claims", "hold_back", "wake"
+HOOKS = "share", "claims", "hold_until", "wake"
 """What a rule says in a pass if it says so in Python."""
 
 
@@ -138,13 +138,13 @@ class Reallocation:
         """By which `shares` tells how the rule is set."""
         return ()
 
-    def queue_count(self, beliefs: BelievedCurves, job: int) -> int:
+    def start_count(self, beliefs: BelievedCurves, job: int) -> int:
         """Return with how many processors a job starts, and below which it never falls."""
         return beliefs.view.extremes(job)[0]
 
-    def hold_back(self, beliefs: BelievedCurves) -> float:
-        """Return until when nobody may start, infinity if jobs may."""
-        return np.inf
+    def hold_until(self, beliefs: BelievedCurves) -> float:
+        """Return until when nobody may start, in seconds; -infinity if jobs may."""
+        return -np.inf
 
     def wake(self, beliefs: BelievedCurves) -> float:
         """Return when the rule wants to share anew, infinity if only when something happens."""
@@ -243,7 +243,7 @@ class ReallocatingScheduler:
 
     def _start_count(self, job: int) -> int:
         """Return the count with which a job starts, below which it need not fall."""
-        return self.beliefs.cached(job, "start count", partial(self.rule.queue_count, self.beliefs))
+        return self.beliefs.cached(job, "start count", partial(self.rule.start_count, self.beliefs))
 
     def decide(self) -> list[Decision]:
         """Decide who starts, and who grows and shrinks."""
@@ -278,19 +278,19 @@ class ReallocatingScheduler:
             if searches["due"][job] <= view.now:
                 searches["new_efficiency"][job] = view.measured_efficiency(job)
         self._prepare(state, sharing)
-        tally["held_until"] = min(tally["held_until"].item(), rule.hold_back(self.beliefs))
+        tally["hold_until"] = max(tally["hold_until"].item(), rule.hold_until(self.beliefs))
         for job in view.arrived:
             own["most"][job] = view.extremes(job)[1] if view.malleable[job] else 0
         return np.array(view.arrived, np.int64)
 
     def _claim(
-        self, at: Tables, jobs: IntArray, certain: int, total: int, others_wait: bool
+        self, at: Tables, jobs: IntArray, guaranteed: int, total: int, others_wait: bool
     ) -> Members:
         """Return the members that jobs are; of their curves, a rule reads what it needs."""
         asked, sharing = jobs.tolist(), at[1]
         if others_wait:
             sharing.jobs["request"][jobs] = [*map(self.beliefs.fallback_request, asked)]
-        limits = limits_of(at, jobs, certain, others_wait)
+        limits = limits_of(at, jobs, guaranteed, others_wait)
         searches = sharing.searches[jobs] if self.rule.measures else sharing.searches
         return Members(asked, [*map(self.view.running.get, asked)], *limits, searches)
 
@@ -307,8 +307,8 @@ class ReallocatingScheduler:
         lends = kept < held
         keeps = dict(zip(running[lends].tolist(), kept[lends].tolist(), strict=True))
         self.lends_otherwise = rule.weighs_shrinks and keeps != self.lending._kept
-        held_until = sharing.tally["held_until"].item()
-        self.lending.take_in(arrived[~is_deferred].tolist(), keeps, held_until)
+        hold_until = sharing.tally["hold_until"].item()
+        self.lending.take_in(arrived[~is_deferred].tolist(), keeps, hold_until)
         decisions = self.inner.decide()
         self.lending.expect(decisions)
         starts = [d for d in decisions if type(d) is Start]
