@@ -188,7 +188,7 @@ class Engine:
         for each in self.collaborators:
             each.ended(run, status)
         self.log.end(run, now, status)
-        teaches = status == "completed" and now > run.start  # zero seconds say nothing
+        teaches = self.tells_runtime(run.start, now, status == "completed")
         errors, on_one_count = self.preferences.past_errors, run.changed == run.start
         if teaches and errors is not None and on_one_count and run.number == 0:
             believed = self.log.believed_at_start(run)
@@ -206,6 +206,11 @@ class Engine:
         self.shown.leave(job)
         self.state.efficiency.pop(job, None)
         self.work.drop(job)
+
+    @staticmethod
+    def tells_runtime(start: float, end: float, is_completed: bool) -> bool:
+        """Say whether a run shows how long its job takes; one of zero seconds says nothing."""
+        return end > start and is_completed
 
     def learn(
         self, job: int, processors: int, runtime: float, now: float, more: Mapping[str, Any]

@@ -19,7 +19,7 @@ from sim.state import run_steps
 from sim.state.machine_state import MachineState, Run
 from sim.state.processors import held_ranges
 from sim.state.records import Allocations, Predictions, Records
-from sim.state.run_state import RunState, idle_state
+from sim.state.run_state import RunState, idle_machine
 from sim.state.run_steps import Calendar
 
 _begin_run, _plan_end = direct(run_steps.begin_run), direct(run_steps.set_true_end)
@@ -137,9 +137,9 @@ class CompiledRun(EventManager):
 
     def __init__(self, engine: Any, rule: CompiledRule) -> None:
         self._engine, self._rule = engine, rule
-        tables = engine.state.tables
+        state, tables = engine.state, engine.state.tables
         if not rule.asks_at_arrivals:  # jobs to come stand in a state of their own
-            tables = idle_state(engine.view.processors, len(engine.submit), tables.holder_end.size)
+            tables = idle_machine(state.processors, state.jobs, tables.holder_end.size)
             tables.processors[:] = engine.jobs.requested_processors
         rule.begin(tables)
         super().__init__(engine.state, tables, engine.make_calendar(**self._known(tables)))

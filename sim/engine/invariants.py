@@ -57,10 +57,11 @@ class Checker(Watcher):
         has_grown |= bool(changes.revised or changes.outages_changed)
         self._is_excused = has_grown or (self._may_delay and bool(changes.granted))
         if promise == "inner":
-            rule, lending = scheduler.rule, scheduler.lending
+            rule = scheduler.rule
             excused = self._is_excused or (self._has_changed and not rule.cost.free)
             excused = excused or rule.shrinks_unasked or scheduler.lends_otherwise
-            self._is_excused = excused or lending._keeps_otherwise or _is_slowed(view, scheduler)
+            excused = excused or scheduler.lending_view._keeps_otherwise
+            self._is_excused = excused or _is_slower_on_more(view, scheduler)
 
     def passed(self, seen: RunSoFar) -> None:
         """Check what a pass leaves, and what started or was resized in it."""
@@ -196,10 +197,10 @@ class Checker(Watcher):
         _require_fit(seen, reserved.values())
 
 
-def _is_slowed(view: View, scheduler: Any) -> bool:
+def _is_slower_on_more(view: View, scheduler: Any) -> bool:
     """Say whether a run is believed slower on what it holds than on the less that it keeps."""
-    lending, change = scheduler.lending, scheduler.rule.cost.change
-    runs = [(view.running.get(job), kept, end) for end, job, kept in lending.believed_ends.rows()]
+    rows, change = scheduler.lending_view.believed_ends.rows(), scheduler.rule.cost.change
+    runs = [(view.running.get(job), kept, end) for end, job, kept in rows]
     return any(
         run is not None
         and kept < run.processors

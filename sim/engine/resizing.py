@@ -63,14 +63,14 @@ class Resizer:
             state.allocate(job, processors, nodes)
         self._go_on(run, nodes, cost, now)
 
-    def grant(self, run: Run, processors: int, cost: float, pending: float, now: float) -> None:
+    def grant(self, run: Run, processors: int, cost: float, cycle_left: float, now: float) -> None:
         """Let a run go on with the processors that it asked for, once its cycle has ended.
 
         Parameters
         ----------
         run : Run
         processors : int
-        cost, pending : float
+        cost, cycle_left : float
             Seconds without progress, and before that until the cycle ends.
         now : float
 
@@ -86,7 +86,7 @@ class Resizer:
                 f"{run.processors}; {state.free} are free"
             )
         nodes = state.reallocate(run.job, processors)
-        self._go_on(run, nodes, cost, now, pending)
+        self._go_on(run, nodes, cost, now, cycle_left)
         state.granted.add(run)
 
     def extend(self, run: Run, until: float) -> None:
@@ -128,23 +128,23 @@ class Resizer:
         return True
 
     def _go_on(
-        self, run: Run, nodes: Ranges, cost: float, now: float, pending: float | None = None
+        self, run: Run, nodes: Ranges, cost: float, now: float, delay: float | None = None
     ) -> None:
-        """Continue a run on other processors after a pause, `pending` where that was settled."""
+        """Continue a run on other processors after a pause, `delay` where that was settled."""
         engine, before, processors = self._engine, run.processors, count_processors(nodes)
         seconds = engine.view.seconds_left(run)
-        if pending is None:
-            pending = engine.work.add_progress(run, now)
+        if delay is None:
+            delay = engine.work.add_progress(run, now)
         elif run.resumes <= now:
-            seconds = max(seconds - pending, 0.0)
-        pause = cost + pending
+            seconds = max(seconds - delay, 0.0)
+        pause = cost + delay
         if processors != before:
             seconds *= engine.view.runtime_ratios(run.job, before, np.array([processors])).item()
         if engine.kills:
             spent = (now - run.changed) / self.whole_limit(run.job, before)
             rewrite(run, spent=run.spent + spent)
         self._pause_time += cost
-        self._pause_area += pause * processors - pending * before
+        self._pause_area += pause * processors - delay * before
         rewrite(run, nodes=nodes, processors=processors, changed=now, resumes=now + pause)
         engine.sensor.measure(run.job, processors)
         engine.log.resize(run, now)

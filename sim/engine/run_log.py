@@ -65,7 +65,7 @@ class RunLog:
 
     Attributes
     ----------
-    ended, completed : int
+    ended, not_failed : int
         How many jobs are over, and how many of them were not given up.
     over : numpy.ndarray of bool, shape (n,)
         Which they are.

@@ -374,17 +374,17 @@ class Asker(Follower):
         """Let a run go on with the processors that it asked for, from its next cycle on."""
         engine, now = self._engine, self._clock._now
         found = self._work.cycle_end(run, now)
-        pending = 0.0 if found is None else found[0] - now
+        cycle_left = 0.0 if found is None else found[0] - now
         if found is None:
             self._reply(grant, "withdrawn")
-        elif pending > 0.0 and asked.processors < run.processors:
+        elif cycle_left > 0.0 and asked.processors < run.processors:
             # Until then it needs what it gives back.
-            EventNotice(engine.clock, now + pending, FAILURE, self._take_in, (run, grant))
+            EventNotice(engine.clock, now + cycle_left, FAILURE, self._take_in, (run, grant))
         else:
             self._reply(grant, "granted")
             if found[1] > 0.0:
                 self._work.go_on_from(run, *found)
-            engine.resizer.grant(run, asked.processors, grant.cost, pending, now)
+            engine.resizer.grant(run, asked.processors, grant.cost, cycle_left, now)
 
     def _lengthen(self, run: Run, grant: Grant, asked: RunRequest) -> None:
         """Let a run go on for as long as it asked for before it is killed."""

@@ -10,7 +10,7 @@ from sim.state import run_state, run_steps
 from sim.state.availability import BelievedEnds
 from sim.state.processors import count_processors
 from sim.state.records import Ranges
-from sim.state.run_state import RunState, idle_state, ranges_of
+from sim.state.run_state import RunState, idle_machine, ranges_of
 
 
 class RunRequest(NamedTuple):
@@ -152,7 +152,7 @@ class MachineState:
     def __init__(self, processors: int, jobs: int) -> None:
         self.now = 0.0
         self.processors, self.jobs = processors, jobs
-        self.tables: RunState = idle_state(processors, jobs, min(jobs, processors) + processors)
+        self.tables: RunState = idle_machine(processors, jobs, min(jobs, processors) + processors)
         self.running: dict[int, Run] = {}
         self.arrived: list[int] = []
         self.ended: list[Run] = []

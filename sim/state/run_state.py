@@ -187,7 +187,7 @@ def ranges_of(state: RunState) -> NDArray[Any]:
     return state.ranges
 
 
-def idle_state(processors: int, jobs: int, holders: int) -> RunState:
+def idle_machine(processors: int, jobs: int, holders: int) -> RunState:
     """Return the state of an idle machine.
 
     Parameters

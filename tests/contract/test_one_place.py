@@ -81,8 +81,8 @@ EDITS = {
     ),
     "fair_share": (
         "allocation/fair_share.py",
-        "np.ceil(rule.shared_processors *",
-        "np.ceil(0.1 * rule.shared_processors *",
+        "np.ceil(rule.divided_processors *",
+        "np.ceil(0.1 * rule.divided_processors *",
     ),
     "iterative": (
         "allocation/iterative.py",
@@ -130,12 +130,13 @@ SHARING = {
         "return since + change_cost",
         "return since + 1e4 + change_cost",
     ),
-    "room": ("pdpa", PASS, "max(largest[k], held[k], least[k])", "least[k]"),
+    "lent": ("equi", PASS, "state.processors[jobs] - least, 0)", "0 * least, 0)"),
+    "room": ("pdpa", PASS, "largest, np.maximum(held, least))", "least, least)"),
     "deferred": ("hesrpt", PASS, "got = shares > 0", "got = shares >= 0"),
     "order of steps": ("hesrpt", PASS, "= ~got[running.size :]", "= got[running.size :]"),
     "growth": ("equi", PASS, "(counts > held_before)", "(counts < 0)"),
     "work left": ("hesrpt", BELIEFS, "* after / before", "/ after"),
-    "limits": ("expand", PASS, 'own["most"][jobs], np.maximum(held, least))', "held, least)"),
+    "limits": ("expand", PASS, 'own["most"][jobs], own', 'own["least"][jobs], own'),
     "who starts": ("equi", PASS, "total -= held[starting[~is_malleable]].sum()", "total -= 0"),
     "search": ("pdpa", PASS, "sharing.searches[jobs] = claims.searches", "pass"),
     "open counts": (

@@ -19,7 +19,7 @@ from sim.policies.order import Order
 from sim.results.provenance import foreign_sources
 from sim.simulation.build import build
 from sim.simulation.parts import NEEDED
-from sim.state.run_state import idle_state
+from sim.state.run_state import idle_machine
 from workloads.base import Workload
 from workloads.shapes.family import ShapeFamily
 
@@ -155,7 +155,7 @@ def test_a_plan_of_a_type_that_others_cannot_import_is_refused():
     with pytest.raises(
         PolicyError, match=r"is of type .*\.Kept; keep its data in RuleMemory\.plugin_data"
     ):
-        bind(idle_state(4, 1, 4), Kept(0))
+        bind(idle_machine(4, 1, 4), Kept(0))
 
 
 NEAR = """from predictors.compiling import compiled

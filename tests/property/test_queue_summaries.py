@@ -9,7 +9,7 @@ from numba import njit
 from sim.errors import PolicyError
 from sim.policies.backfill.easy import fill_window
 from sim.policies.passes.memory import BACKFILLING
-from sim.state.run_state import allocate, idle_state
+from sim.state.run_state import allocate, idle_machine
 from sim.state.waiting_queue import BLOCK, WaitingQueue, pop, push
 
 pytestmark = pytest.mark.fast
@@ -41,7 +41,7 @@ def test_a_place_at_which_nobody_waits_is_refused(place):
 
 
 def test_more_processors_than_are_free_are_not_allocated():
-    state = idle_state(processors=8, jobs=2, holders=2)
+    state = idle_machine(processors=8, jobs=2, holders=2)
     state.processors[:] = 6, 3
     allocate(state, 0)
     with pytest.raises(PolicyError, match="on more processors than are free"):

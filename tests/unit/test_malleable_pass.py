@@ -10,14 +10,14 @@ from numba import njit
 
 from sim.policies.passes.malleable import JOB, TALLY, pass_of
 from sim.policies.reallocation.beliefs import SEARCH
-from sim.state.run_state import idle_state
+from sim.state.run_state import idle_machine
 
 TOTAL, RIGID = 8, 9
 
 
 def tables_of(held: list[int], waiting: tuple[int, ...] = ()) -> tuple[Any, Any]:
     """Return tables in which the first jobs run on so many, and these are deferred."""
-    state = idle_state(TOTAL, 10, 10)
+    state = idle_machine(TOTAL, 10, 10)
     state.processors[: len(held)] = held
     state.scalars["free"] = TOTAL - sum(held)
     jobs, tally = np.zeros(10, JOB), np.zeros(1, TALLY)

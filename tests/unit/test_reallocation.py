@@ -15,7 +15,7 @@ from sim.engine.invariants import Checker
 from sim.engine.watcher import Watcher
 from sim.engine.work import SensorNoise
 from sim.policies.backfill.easy import EasyScheduler
-from sim.policies.passes.malleable import SharedOut, leave_room, still_valid
+from sim.policies.passes.malleable import SharedOut, limits_of, make_sharing, still_valid
 from sim.policies.reallocation.beliefs import SEARCH, Members
 from sim.policies.reallocation.costs import FREE, Constant, Phases, Redistribution
 from sim.policies.reallocation.equi import DynamicEquipartition, Equipartition, GreedyExpansion
@@ -24,6 +24,7 @@ from sim.policies.reallocation.marginal import MarginalEfficiency
 from sim.policies.reallocation.pdpa import STABLE, PerformanceDriven
 from sim.policies.reallocation.pools import Pools
 from sim.policies.reallocation.rule import ReallocatingScheduler
+from sim.state.run_state import idle_machine
 
 RULES = {
     "equi": Equipartition,
@@ -354,7 +355,7 @@ def test_without_a_curve_requested_processor_seconds_are_kept_on_any_count() -> 
         def decided(self, engine: object, decisions: object) -> None:
             if engine.view.now == 1.0:
                 noted.append(engine.view.running[0].believed_end)
-                noted.append(engine.scheduler.lending.end_of(engine.view.running[0]))
+                noted.append(engine.scheduler.lending_view.end_of(engine.view.running[0]))
 
         def finished(self, engine: object) -> None:
             pass
@@ -490,9 +491,13 @@ def test_bad_values_of_pdpa_are_named(options: dict) -> None:
 @pytest.mark.parametrize(("strict", "largest"), [(False, [3, 1, 8]), (True, [3, 8, 8])])
 def test_where_nobody_gives_up_processors_only_a_strict_head_lets_starts_have_more(strict, largest):
     """Of a run on 3, a job that starts, and one that starts without a curve and requests 8."""
-    held, least, most = np.array([3, 0, 0]), np.array([1, 1, 8]), np.array([9, 8, 9])
-    leave_room(held, least, most, np.array([0, 0, 8]), True, strict)
-    assert most.tolist() == largest
+    state = idle_machine(12, 3, 3)
+    state.processors[0] = 3
+    sharing = make_sharing(Equipartition(reclaim=False), state, strict)
+    sharing.jobs["least"], sharing.jobs["most"] = [1, 1, 8], [9, 8, 9]
+    sharing.jobs["request"], sharing.tally["running"] = [0, 0, 8], 1
+    found = limits_of((state, sharing), np.arange(3), 3, True)
+    assert [limit.tolist() for limit in found] == [[3, 0, 0], [1, 1, 8], largest]
 
 
 @pytest.mark.parametrize(

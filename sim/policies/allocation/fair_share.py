@@ -65,7 +65,7 @@ WEIGHT, LIMIT = range(2)
 def cut_at_shares(state: RunState, memory: RuleMemory) -> int:
     """Allow each waiting job counts up to its share of the weights, rounded up.
 
-    Of `shared_processors`; of `weights_and_limits`, column `LIMIT` is written. A share that a job
+    Of `divided_processors`; of `weights_and_limits`, column `LIMIT` is written. A share that a job
     has stands, where shares are kept. Returns one past the last place that is considered.
     """
     queue, at, rule, total = memory.queue, memory.queue.at[0], memory.molding, 0.0
@@ -80,7 +80,7 @@ def cut_at_shares(state: RunState, memory: RuleMemory) -> int:
             continue
         own, offered = rule.weights_and_limits[queue.job[k]], memory.menu_spans[queue.job[k]]
         if not rule.keeps_shares or np.isnan(own[LIMIT]):
-            own[LIMIT] = np.ceil(rule.shared_processors * own[WEIGHT] / total * (1 - TIE))
+            own[LIMIT] = np.ceil(rule.divided_processors * own[WEIGHT] / total * (1 - TIE))
         begin, end = offered.begin, offered.begin + offered.number
         offered.low = begin
         offered.high = last_up_to(memory.menu_counts, begin, end, own[LIMIT]) + 1
@@ -101,7 +101,7 @@ class ShareLimit(Candidates):
     def __init__(self, view: View, rule: FairShare) -> None:
         self._shares: FloatArray = np.full((len(view.submit_time), 2), np.nan)
         keeps = MoldingMemory(
-            shared_processors=float(rule.factor * view.processors),
+            divided_processors=float(rule.factor * view.processors),
             weights_and_limits=self._shares,
             counts_running=rule.sum == "queued_and_running",
             keeps_shares=rule.when == "submit",

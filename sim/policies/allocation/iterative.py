@@ -290,8 +290,8 @@ def plan_first(state: RunState, memory: RuleMemory) -> int:
     last = allow_all(state, memory)
     if run.free == 0:
         return int(last)
-    jobs, number, place = np.empty(own.depth, np.int64), 0, at.first
-    while place < last and number < own.depth:
+    jobs, number, place = np.empty(own.planned_jobs, np.int64), 0, at.first
+    while place < last and number < own.planned_jobs:
         if queue.processors[place] > 0:
             jobs[number] = queue.job[place]
             number += 1
@@ -303,7 +303,7 @@ def plan_first(state: RunState, memory: RuleMemory) -> int:
     profile = Profile(np.empty(size), np.empty(size, np.int64), np.empty(2, np.int64))
     lay(profile, run.now, run.free, ends.end, ends.processors)
     given = profile, memory.menu_counts, memory.menu_runtimes, spans, own.serial_time[jobs]
-    pick = fill_idle(*given) if own.fills_idle else iterate(*given, own.by_time)
+    pick = fill_idle(*given) if own.by_utilization else iterate(*given, own.by_time)
     for i in range(number):
         offered = memory.menu_spans[jobs[i]]
         offered.low, offered.high = pick[i], pick[i] + 1
@@ -374,5 +374,5 @@ class UtilizationBased(WholeQueue):
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""
-        keeps = MoldingMemory(self.depth, fills_idle=True)
+        keeps = MoldingMemory(self.depth, by_utilization=True)
         return Candidates(view, self, decide, plan_first, keeps)

@@ -43,7 +43,7 @@ def least_turnaround(
     waits: FloatArray,
     runtimes: FloatArray,
     request: int,
-    at_once: bool,
+    only_immediate: bool,
     margin: float,
     most_area: float,
 ) -> int:
@@ -54,7 +54,7 @@ def least_turnaround(
     counts : numpy.ndarray of int, shape (c,), ascending
     waits, runtimes : numpy.ndarray of float, shape (c,), seconds
     request : int
-    at_once : bool
+    only_immediate : bool
         Whether only counts that need not wait, and the last, are considered, whatever they take.
     margin : float
         Turnarounds longer than the least by up to this share of its runtime are
@@ -63,15 +63,15 @@ def least_turnaround(
         Of counts that take more than the request's processor time, those count that take up
         to so many times it and need not wait; endless: all, whether they wait or not.
     """
-    turnarounds, weighs = waits + runtimes, most_area < np.inf and not at_once
+    turnarounds, weighs = waits + runtimes, most_area < np.inf and not only_immediate
     taken = areas(counts, runtimes, request) if weighs else turnarounds
     for k in range(waits.size):
         is_dear = weighs and is_less(1.0, taken[k])
-        must_start = is_dear or (at_once and k < waits.size - 1)
+        must_start = is_dear or (only_immediate and k < waits.size - 1)
         if (must_start and waits[k] > 0.0) or (is_dear and is_less(most_area, taken[k])):
             turnarounds[k] = np.inf
     best = first_least(turnarounds)
-    if not at_once:
+    if not only_immediate:
         best = first_least(np.maximum(turnarounds, turnarounds[best] + margin * runtimes[best]))
     return best
 
@@ -86,10 +86,9 @@ def choose(state: RunState, memory: RuleMemory, job: int) -> bool:
         counts, beliefs = memory.menu_counts[offered], memory.menu_runtimes[offered]
         noted = job == memory.kept[0].explained
         waits = predicted_starts(memory, now, counts, beliefs, noted) - now
-        at_once, most = own.at_once != 0, memory.most_area[int(memory.queue.at[0].waiting > 0)]
-        best += least_turnaround(
-            counts, waits, beliefs, memory.requested[job], at_once, memory.margin, most
-        )
+        most = memory.area_limits[int(memory.queue.at[0].waiting > 0)]
+        immediate, request = own.only_immediate != 0, memory.requested[job]
+        best += least_turnaround(counts, waits, beliefs, request, immediate, memory.margin, most)
     give_count(state, job, memory.menu_counts[best], memory.menu_runtimes[best], best)
     return True
 
@@ -139,7 +138,7 @@ class SmallestTurnaround:
 
     Attributes
     ----------
-    most_area : tuple of (float, float)
+    area_limits : tuple of (float, float)
         How many times the request's processor time a job may take, while nobody else
         waits and while others do.
 
@@ -168,7 +167,7 @@ class SmallestTurnaround:
         check_choice(("idle", "never", "always"), extra_area=extra_area)
         AT_LEAST_1.check(most_extra_area=most_extra_area)
         idle = float(most_extra_area) if extra_area == "idle" else 1.0
-        self.most_area = (np.inf, np.inf) if extra_area == "always" else (idle, 1.0)
+        self.area_limits = (np.inf, np.inf) if extra_area == "always" else (idle, 1.0)
         self.without_curve = without_curve
         self.margin = margin
         self.counts = check_counts(counts)
@@ -203,12 +202,12 @@ class SmallestTurnaround:
 
     def choose(self, job: int, view: View, outlook: Outlook) -> int:
         """Return the count with the least turnaround, ties to the smaller one."""
-        counts, runtimes, at_once = self.offers(job, view)
+        counts, runtimes, only_immediate = self.offers(job, view)
         if runtimes is None:
             return int(counts[0])
         waits = outlook(counts, runtimes) - view.now
-        most, request = self.most_area[view.others_wait], view.requested_processors[job]
-        best = least_turnaround(counts, waits, runtimes, request, at_once, self.margin, most)
+        most, request = self.area_limits[view.others_wait], view.requested_processors[job]
+        best = least_turnaround(counts, waits, runtimes, request, only_immediate, self.margin, most)
         view._beliefs.keep(job, int(counts[best]), float(runtimes[best]))
         return int(counts[best])
 

@@ -258,7 +258,9 @@ def _changes(state: RunState) -> FloatArray:
 
 
 @compiled
-def update_profile(state: RunState, memory: RuleMemory, changes: FloatArray, moved: bool) -> bool:
+def update_profile(
+    state: RunState, memory: RuleMemory, changes: FloatArray, lay_anew: bool
+) -> bool:
     """Bring profile and reservations up to date; say whether some may begin earlier.
 
     Parameters
@@ -268,13 +270,13 @@ def update_profile(state: RunState, memory: RuleMemory, changes: FloatArray, mov
     changes : numpy.ndarray of float, shape (n, 3)
         From when until when, in seconds, and how many processors more than before are held,
         or fewer.
-    moved : bool
+    lay_anew : bool
         Whether the profile is to be laid anew, as more has changed. So it is where reservations
         are in the way of what is held for longer.
     """
     make_room_for_all(state, memory)
     now, kept, profile = state.scalars[0].now, memory.kept[0], memory.profile
-    early, is_broken = moved or kept.is_shorter != 0, moved or kept.is_revised != 0
+    early, is_broken = lay_anew or kept.is_shorter != 0, lay_anew or kept.is_revised != 0
     availability.advance(profile, now)
     for k in range(len(changes)):
         begin, end, more = changes[k, 0], changes[k, 1], int(changes[k, 2])
@@ -512,7 +514,7 @@ class ConservativeScheduler(QueueScheduler):
     later, and only one that no longer fits.
     """
 
-    static_keys, keeps_reservations = False, True
+    compiles_static_keys, keeps_reservations = False, True
     promise: Promise = "starts"
     functions = QUEUE_FUNCTIONS | {"prepare": prepare, "admit": admit, "decide": decide}
 
@@ -584,7 +586,7 @@ class ReplanningScheduler(EasyScheduler):
     more gets the others then.
     """
 
-    static_keys = True
+    compiles_static_keys = True
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         super().__init__(view, order, allocation, UNLIMITED, decides=replan)

@@ -57,9 +57,15 @@ def shadow_and_extra(holders: BelievedEnds, free: int, wanted: int) -> tuple[flo
 
 
 @compiled(inline="always")
+def extra_taken(wanted: int, seconds: float, now: float, shadow: float) -> int:
+    """Return how many extra nodes a job takes: none if it is over by the shadow time."""
+    return wanted if now + seconds > shadow else 0
+
+
+@compiled(inline="always")
 def may_pass(wanted: int, seconds: float, now: float, shadow: float, extra: int) -> bool:
-    """Say whether a job is over by the shadow time of the head, or fits on its extra nodes."""
-    return now + seconds <= shadow or wanted <= extra
+    """Say whether a job does not delay the head: it takes no more extra nodes than there are."""
+    return extra_taken(wanted, seconds, now, shadow) <= extra
 
 
 @compiled(inline="always")
@@ -123,8 +129,7 @@ def _fill_shortest(
                 best, shortest = k, runtime[k]
         if best < 0:
             return int(number)
-        if now + shortest > own.shadow_time:
-            own.extra_nodes -= counts[best]
+        own.extra_nodes -= extra_taken(counts[best], shortest, now, own.shadow_time)
         free -= counts[best]
         queue.found[number] = best
         number += 1
@@ -173,8 +178,7 @@ def fill_window(queue: Queue, first: int, free: int, now: float, backfilling: ND
         while k < end and free > 0:
             wanted = processors[k]
             if 0 < wanted <= free and may_pass(wanted, runtime[k], now, shadow, spare):
-                if now + runtime[k] > shadow:
-                    spare -= wanted
+                spare -= extra_taken(wanted, runtime[k], now, shadow)
                 free -= wanted
                 queue.found[number] = k
                 number += 1
@@ -368,7 +372,7 @@ class EasyScheduler(QueueScheduler):
         What stands in the memory at first.
     """
 
-    static_keys = True
+    compiles_static_keys = True
 
     def __init__(
         self,

@@ -106,7 +106,7 @@ class OpenQueueScheduler(QueueScheduler):
 class OpenScheduler(OpenQueueScheduler):
     """Plans anew in every pass: a number of reservations, and who may overtake a blocked job."""
 
-    static_keys = False
+    compiles_static_keys = False
     promise: Promise = "fit"
 
     def find_starts(self) -> int:

@@ -31,7 +31,7 @@ from sim.state.availability import BelievedEnds
 from sim.state.processors import held_ranges
 from sim.state.records import Allocations
 from sim.state.run_state import RunState, grow_ranges, longer, struct_type, structure
-from sim.state.run_steps import ask_to_wake, by_job, holders_in, padded, resize, runtime_on, start
+from sim.state.run_steps import ask_to_wake, by_job, padded, resize, runtime_on, start
 from sim.state.view import LEAST_BELIEF
 from sim.state.waiting_queue import Queue, WaitingQueue, pop, push, tidy
 from workloads.base import Tabled
@@ -263,40 +263,6 @@ def _relative_time(sharing: SharingMemory, job: int, count: int) -> float:
 # Who gets how many
 
 
-@compiled
-def leave_room(
-    held: IntArray,
-    least: IntArray,
-    largest: IntArray,
-    request: IntArray,
-    keeps_all: bool,
-    strict: bool,
-) -> None:
-    """Lower what jobs may hold while others wait.
-
-    None grows beyond its request without a curve, and none at all that would keep what it gets.
-    Behind a strict head, though, jobs start on more than they wait for.
-
-    Parameters
-    ----------
-    held, least, largest : numpy.ndarray of int, shape (n,)
-        What each holds, 0 if it starts now, and between which counts it may be; the largest
-        counts are lowered in place.
-    request : numpy.ndarray of int, shape (n,)
-        Of jobs without a curve, else 0.
-    keeps_all : bool
-        Whether nobody can be asked to give up processors for those who wait.
-    strict : bool
-        Whether nobody passes the head of the queue.
-    """
-    for k in range(held.size):
-        if request[k] > 0:
-            largest[k] = min(largest[k], request[k])
-        if keeps_all and (held[k] > 0 or not strict):
-            largest[k] = 0
-        largest[k] = max(largest[k], held[k], least[k])
-
-
 class SharedOut(NamedTuple):
     """What was shared out before anybody started, among those who got something.
 
@@ -422,18 +388,33 @@ def pass_of(
 def limits_of(
     at: Tables, jobs: IntArray, guaranteed: int, others_wait: bool
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Return what jobs hold, 0 if they start now, and between which counts they may be."""
+    """Return what jobs hold, 0 if they start now, and between which counts they may be.
+
+    While others wait, none grows beyond its request without a curve, and none at all where nobody
+    could be asked to give that up again. Behind a strict head, though, jobs start on more than
+    they wait for.
+    """
     state, sharing = at
     own, tally, held = sharing.jobs, sharing.tally, np.zeros_like(jobs)
     members = tally["running"][0]
     held[:members] = state.processors[jobs[:members]]
-    least = own["least"][jobs]
+    least, largest, request = own["least"][jobs], own["most"][jobs], own["request"][jobs]
     least[guaranteed:] = 0
-    largest = np.maximum(own["most"][jobs], np.maximum(held, least))
-    if others_wait:
-        keeps_all = not (sharing.reclaims or tally["hold_until"][0] > state.scalars["now"][0])
-        leave_room(held, least, largest, own["request"][jobs], keeps_all, sharing.strict)
-    return held, least, largest
+    cannot_reclaim = not (sharing.reclaims or tally["hold_until"][0] > state.scalars["now"][0])
+    for k in range(jobs.size if others_wait else 0):
+        if request[k] > 0:
+            largest[k] = min(largest[k], request[k])
+        if cannot_reclaim and (held[k] > 0 or not sharing.strict):
+            largest[k] = 0
+    return held, least, np.maximum(largest, np.maximum(held, least))
+
+
+@register_jitable
+def lent_by(at: Tables, jobs: IntArray) -> IntArray:
+    """Return what runs could give up at once, which is lent to them if the rule reclaims it."""
+    state, sharing = at
+    least = sharing.jobs["least"][jobs]
+    return np.where((least > 0) & sharing.reclaims, state.processors[jobs] - least, 0)
 
 
 # Its steps where all are compiled
@@ -478,13 +459,14 @@ def _lent_ends(state: RunState, sharing: SharingMemory, held_back: int) -> Belie
     """
     running, now = state.scalars[0].running, state.scalars[0].now
     jobs = np.append(state.holder_job[:running], -1)
-    ends, kept = state.believed_end[jobs], state.processors[jobs]
+    ends, kept = state.believed_end[jobs], state.processors[jobs] - lent_by((state, sharing), jobs)
     ends[running], kept[running] = sharing.tally[0].hold_until, held_back
     for k, job in enumerate(jobs[:running]):
-        least, held = sharing.jobs[job].least, kept[k]
-        if sharing.reclaims and 0 < least < held:
-            before, after = _relative_time(sharing, job, held), _relative_time(sharing, job, least)
-            ends[k], kept[k] = lent_end(ends[k], now, 0.0, before, after), least
+        held = state.processors[job]
+        if kept[k] < held:
+            before = _relative_time(sharing, job, held)
+            after = _relative_time(sharing, job, kept[k])
+            ends[k] = lent_end(ends[k], now, 0.0, before, after)
     order = np.argsort(ends, kind="mergesort")
     return BelievedEnds(ends[order], jobs[order], kept[order])
 
@@ -495,17 +477,14 @@ def _find_starts(
 ) -> tuple[int, IntArray, int]:
     """Find them as EASY does; of who starts, say how many places were written to `found`."""
     state, sharing = at
-    held, tally, queue, run = state.processors, sharing.tally[0], sharing.queue, state.scalars[0]
+    tally, queue, run = sharing.tally[0], sharing.queue, state.scalars[0]
     for job in arrived[~is_deferred]:
-        push(queue, job, held[job], state.belief[job], sharing.jobs[job].key)
-    free = run.free
-    for job in sharing.running[: tally.running if sharing.reclaims else 0]:
-        free += held[job] - sharing.jobs[job].least
+        push(queue, job, state.processors[job], state.belief[job], sharing.jobs[job].key)
+    free = run.free + lent_by(at, sharing.running[: tally.running]).sum()
     held_back = free if tally.hold_until > run.now else 0
     begun, free, is_blocked = find_heads(queue, free - held_back, sharing.backfilling)
     if is_blocked:
-        is_lent = sharing.reclaims or held_back > 0
-        ends = _lent_ends(state, sharing, held_back) if is_lent else holders_in(state)
+        ends = _lent_ends(state, sharing, held_back)
         begun = find_backfills(queue, ends, free, run.now, sharing.backfilling)
     return begun, queue.job[queue.found[:begun]], queue.at[0].waiting - begun
 

@@ -16,7 +16,7 @@ from sim.state.waiting_queue import Queue, push
 
 ENDED = record(job=int, started=int)
 """Who ended, and how many had started before that."""
-SPAN = record(begin=int, low=int, high=int, number="i4", at_once="i1")
+SPAN = record(begin=int, low=int, high=int, number="i4", only_immediate="i1")
 """What a job may choose from: where its counts begin, from where to before where a rule allows them
 in this pass, and how many they are (0 where that is settled already); 1 where only those count on
 which it can start at once."""
@@ -59,13 +59,13 @@ class MoldingMemory(NamedTuple):
 
     Attributes
     ----------
-    depth : int
-    by_time, fills_idle : bool
+    planned_jobs : int
+    by_time, by_utilization : bool
         As of `sim.policies.allocation.iterative`.
     wait_estimator : int
     longest : float, seconds
         As of `sim.policies.allocation.queue_time`.
-    shared_processors : float
+    divided_processors : float
     weights_and_limits : numpy.ndarray of float, shape (n, 2)
     counts_running, keeps_shares : bool
         As of `sim.policies.allocation.fair_share`.
@@ -73,12 +73,12 @@ class MoldingMemory(NamedTuple):
         Believed T(1) of each job.
     """
 
-    depth: int = 0
+    planned_jobs: int = 0
     by_time: bool = False
-    fills_idle: bool = False
+    by_utilization: bool = False
     wait_estimator: int = 0
     longest: float = 0.0
-    shared_processors: float = 0.0
+    divided_processors: float = 0.0
     weights_and_limits: FloatArray = np.zeros((0, 2))
     counts_running: bool = False
     keeps_shares: bool = False
@@ -110,7 +110,7 @@ class RuleMemory(structref.StructRefProxy):
         Processors that each job requests.
     margin : float
         Of `sim.policies.allocation.sa.least_turnaround`.
-    most_area : tuple of (float, float)
+    area_limits : tuple of (float, float)
         Likewise, while nobody else waits and while others do.
     refutation_factor : float
         Waiting jobs choose anew when a running one has taken so many times its belief.
@@ -141,7 +141,7 @@ class RuleMemory(structref.StructRefProxy):
     menu_runtimes: FloatArray
     requested: IntArray
     margin: float
-    most_area: tuple[float, float]
+    area_limits: tuple[float, float]
     refutation_factor: float
     molding: MoldingMemory
     ended: NDArray[Any]
@@ -184,7 +184,7 @@ def make_memory(
         "menu_runtimes": np.zeros(0),
         "requested": np.zeros(jobs, np.int64),
         "margin": 0.0,
-        "most_area": (np.inf, np.inf),
+        "area_limits": (np.inf, np.inf),
         "refutation_factor": np.inf,
         "molding": NO_MOLDING,
         "ended": np.zeros(learning, ENDED),

@@ -58,7 +58,7 @@ class QueueScheduler:
         What compiled code keeps of the run.
     functions : mapping of str to callable
         Those of `sim.engine.loop.BoundRule` that are the rule's own.
-    static_keys : bool
+    compiles_static_keys : bool
         Whether its compiled rule may rank jobs by keys that stay; a class that says so is of a
         kind of its own: what overrides a part of it is not compiled.
     keeps_reservations : bool
@@ -71,7 +71,7 @@ class QueueScheduler:
         Lets them; returns who chose otherwise.
     """
 
-    static_keys = keeps_reservations = False
+    compiles_static_keys = keeps_reservations = False
     candidates: Candidates | None = None
     chooses_anew = False
     choose_anew: Callable[[], list[int]]
@@ -91,7 +91,7 @@ class QueueScheduler:
         nothing, jobs = np.zeros(0), len(view.submit_time)
         self.by_arrival = order.keys(0.0, nothing, np.zeros(0, np.int64), nothing) is None
         if chooses_by_offers(allocation):
-            known |= {"margin": float(allocation.margin), "most_area": allocation.most_area}
+            known |= {"margin": float(allocation.margin), "area_limits": allocation.area_limits}
         learning = jobs if view.predictor.learns else 0
         self.memory = make_memory(self.queue.tables, view.processors, jobs, learning, **known)
         self.backfilling = self.memory.backfilling
@@ -113,20 +113,21 @@ class QueueScheduler:
         Jobs queue by arrival, or by keys that stay where the rule allows that, with limits that
         are known at submit; open counts stay as they were offered.
         """
-        kind = next(one for one in type(self).__mro__ if "static_keys" in vars(one))
+        kind = next(one for one in type(self).__mro__ if "compiles_static_keys" in vars(one))
         learns, is_limited = self.view.predictor.learns, engine.kills
-        is_settled = is_exactly(self.allocation, Request) or not is_limited
-        is_settled = is_settled or not (learns or self.chooses_anew)
-        if self.candidates is not None:
-            is_settled = self.candidates.compiled_pass is not None and not (learns or is_limited)
-            is_settled = is_settled and may_ask_ahead(engine.predictor)
-        is_compiled = is_exactly(self, kind) and self.has_static_keys and is_settled
+        if self.candidates is None:
+            known_at_submit = is_exactly(self.allocation, Request) or not is_limited
+            known_at_submit = known_at_submit or not (learns or self.chooses_anew)
+        else:
+            known_at_submit = may_ask_ahead(engine.predictor) and not (learns or is_limited)
+            known_at_submit = known_at_submit and self.candidates.compiled_pass is not None
+        is_compiled = is_exactly(self, kind) and self.has_static_keys and known_at_submit
         return CompiledQueueRule(engine, self) if is_compiled else None
 
     @property
     def has_static_keys(self) -> bool:
         """Whether jobs queue by arrival, or by keys that stay where the rule allows that."""
-        return self.by_arrival or (self.static_keys and not self.order.recomputed)
+        return self.by_arrival or (self.compiles_static_keys and not self.order.recomputed)
 
     def decide(self) -> list[Decision]:
         """Make a pass, as `sim.engine.loop.advance` does where no Python is needed."""
@@ -265,10 +266,10 @@ class CompiledQueueRule(CompiledRule):
         allocation = scheduler.allocation
         by_offers = chooses_by_offers(allocation) and scheduler.by_arrival and not engine.kills
         self._rule: Any = scheduler.candidates or (allocation if by_offers else None)
-        is_settled = self._rule is not None or is_exactly(allocation, Request)
+        choice_is_compiled = self._rule is not None or is_exactly(allocation, Request)
         asks_ahead = not self._learns and may_ask_ahead(engine.predictor)
         is_known = scheduler.by_arrival and not scheduler.chooses_anew
-        self.asks_at_arrivals = not (asks_ahead and is_settled and is_known)
+        self.asks_at_arrivals = not (asks_ahead and choice_is_compiled and is_known)
         settles = keep_count
         if self.asks_at_arrivals:
             settles = leave_choice_to_python
@@ -304,10 +305,10 @@ class CompiledQueueRule(CompiledRule):
         takes_all = is_known and is_plain and self._rule.advice.repair != "always"
         asked = self._asked_together if takes_all else self._asked_singly
         parts = [asked(jobs[k : k + JOBS_A_BATCH]) for k in range(0, jobs.size, JOBS_A_BATCH)]
-        number, at_once, *menu = map(np.concatenate, zip(*parts, strict=True))
+        number, only_immediate, *menu = map(np.concatenate, zip(*parts, strict=True))
         spans = self.memory.menu_spans
         spans["begin"], spans["number"] = np.cumsum(number) - number, number
-        spans["at_once"] = at_once
+        spans["only_immediate"] = only_immediate
         set_menu(self.memory, *menu)
         self.menu, notes = (np.repeat(jobs, number), menu[0]), self._engine.view.predictor._asked
         notes.note(*(column[self.menu[0] == notes.explained] for column in menu))
@@ -317,15 +318,15 @@ class CompiledQueueRule(CompiledRule):
         view, offered = self._engine.view, []
         for job in jobs.tolist():
             if self._candidates is None:
-                counts, believed, at_once = self._rule.offers(job, view)
+                counts, believed, only_immediate = self._rule.offers(job, view)
                 if believed is None:
                     believed = np.array([view.belief(job, counts.item(0))])
             else:
                 counts, believed, self.memory.molding.serial_time[job] = self._candidates.of(job)
-                at_once = False
-            offered.append((counts.size, at_once, counts, believed))
-        number, at_once, *menu = zip(*offered, strict=True)
-        return number, at_once, *map(np.concatenate, menu)
+                only_immediate = False
+            offered.append((counts.size, only_immediate, counts, believed))
+        number, only_immediate, *menu = zip(*offered, strict=True)
+        return number, only_immediate, *map(np.concatenate, menu)
 
     def _asked_together(self, jobs: IntArray) -> tuple[Any, ...]:
         """Return the same where an oracle believes what is true, and all that jobs try counts."""
@@ -372,7 +373,7 @@ class CompiledQueueRule(CompiledRule):
             self._explain_started(before)
             processors = state.processors.item(job)
             start, end = state.start_time.item(job), calendar.end_time.item(job)
-            if end > start and not calendar.killed.item(job):
+            if engine.tells_runtime(start, end, not calendar.killed.item(job)):
                 engine.learn(job, processors, end - start, end, {})
             engine.beliefs.forget(job)
             engine.shown.leave(job)

@@ -15,7 +15,7 @@ from sim.policies.reallocation.costs import CostModel
 from sim.state.availability import BelievedEnds
 from sim.state.decisions import Decision, Start
 from sim.state.machine_state import Run
-from sim.state.run_state import RunState, idle_state
+from sim.state.run_state import RunState, idle_machine
 from sim.state.run_steps import hand_over_wakes
 from sim.state.view import Changes, View
 
@@ -230,7 +230,7 @@ class LendingView(View):
         self._state = state = copy(view._state)
         vars(self).update(vars(view) | {"_state": state, "changes": Changes(state)})
         self._real = view
-        state.tables = idle_state(state.processors, state.jobs, state.tables.holder_end.size)
+        state.tables = idle_machine(state.processors, state.jobs, state.tables.holder_end.size)
         self._runs = beliefs
         self._kept: Mapping[int, int] = {}
         self._cost = cost

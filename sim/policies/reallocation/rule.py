@@ -22,6 +22,7 @@ from sim.policies.passes.malleable import (
     CompiledSharingRule,
     Tables,
     equal_counts,
+    lent_by,
     limits_of,
     make_sharing,
     pass_of,
@@ -201,10 +202,10 @@ class ReallocatingScheduler:
         self.view = view
         self.rule, self.allocation = rule, allocation
         self.beliefs = BelievedCurves(view)
-        self.lending = LendingView(view, self.beliefs, rule.cost)
-        self.inner = backfill.begin(self.lending, order, self)
+        self.lending_view = LendingView(view, self.beliefs, rule.cost)
+        self.inner = backfill.begin(self.lending_view, order, self)
         if getattr(self.inner, "keeps_reservations", False):
-            self.lending.track()
+            self.lending_view.track()
         self.lends_otherwise = False
         state, strict = view._state.tables, getattr(self.inner, "strict", False)
         self.tables = state, make_sharing(rule, state, strict and not rule.grows_only)
@@ -301,16 +302,16 @@ class ReallocatingScheduler:
         (state, sharing), rule = at, self.rule
         running = sharing.running[: sharing.tally["running"].item()]
         held = state.processors[running]
-        kept = sharing.jobs["least"][running] if rule.reclaim else held
+        kept = held - lent_by(at, running)
         if rule.weighs_shrinks:
             kept = self._worth_keeping(at, running, arrived.tolist())
         lends = kept < held
         keeps = dict(zip(running[lends].tolist(), kept[lends].tolist(), strict=True))
-        self.lends_otherwise = rule.weighs_shrinks and keeps != self.lending._kept
+        self.lends_otherwise = rule.weighs_shrinks and keeps != self.lending_view._kept
         hold_until = sharing.tally["hold_until"].item()
-        self.lending.take_in(arrived[~is_deferred].tolist(), keeps, hold_until)
+        self.lending_view.take_in(arrived[~is_deferred].tolist(), keeps, hold_until)
         decisions = self.inner.decide()
-        self.lending.expect(decisions)
+        self.lending_view.expect(decisions)
         starts = [d for d in decisions if type(d) is Start]
         self._decisions = [d for d in decisions if type(d) is not Start]
         starting = np.array([start.job for start in starts], np.int64)
