@@ -253,7 +253,7 @@ class Engine:
             self.state.arrived.sort()  # ties stand in the order of the trace
         self._take_in_ends(ended)
         for run in expired:  # whose belief the books have let grow
-            if not any(each.expired(run, now) for each in self.collaborators):
+            if not any(each.renews_belief(run, now) for each in self.collaborators):
                 self.state.show_moved_end(run)
         self._pass(now)
 

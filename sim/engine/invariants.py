@@ -43,7 +43,7 @@ class Checker(Watcher):
         self._busy = 0
         self._runs: dict[int, tuple[float, int]] = {}
         self._reserved: dict[int, list[Any]] = {}
-        self._has_changed = self._may_delay = self._is_excused = False
+        self._has_changed = self._may_move_reservations = self._is_excused = False
 
     def decided(self, seen: RunSoFar, decisions: Sequence[Decision]) -> None:
         """Check what Python sees, and note what lets reservations move, before ends do."""
@@ -55,7 +55,7 @@ class Checker(Watcher):
         changes, moved = view.changes, view.changes.moved_ends.items()
         has_grown = any(run.believed_end > before for run, before in moved)
         has_grown |= bool(changes.revised or changes.outages_changed)
-        self._is_excused = has_grown or (self._may_delay and bool(changes.granted))
+        self._is_excused = has_grown or (self._may_move_reservations and bool(changes.granted))
         if promise == "inner":
             rule = scheduler.rule
             excused = self._is_excused or (self._has_changed and not rule.cost.free)
@@ -99,7 +99,7 @@ class Checker(Watcher):
         """Return the scheduler behind those that add to what it decides, and what it promises."""
         scheduler = seen.scheduler
         while isinstance(scheduler, AroundScheduler):
-            self._may_delay |= scheduler.may_delay
+            self._may_move_reservations |= scheduler.may_move_reservations
             scheduler = scheduler.inner
         promise = getattr(scheduler, "promise", None)
         kept = getattr(getattr(scheduler, "inner", None), "promise", None)

@@ -69,11 +69,11 @@ class AroundScheduler:
 
     Attributes
     ----------
-    may_delay : bool
+    may_move_reservations : bool
         Whether what it adds may move the reservations of the other.
     """
 
-    may_delay = False
+    may_move_reservations = False
 
     def __init__(self, view: View, inner: Scheduler) -> None:
         self.view = view
@@ -153,7 +153,7 @@ class Collaborator:
         """Plan the end of a run that begins or goes on; None leaves it to the engine."""
         return None
 
-    def expired(self, run: Run, now: float) -> bool:
+    def renews_belief(self, run: Run, now: float) -> bool:
         """Be told that a run has outlived its belief; say whether there is a new one."""
         return False
 

@@ -114,7 +114,7 @@ class BeliefsUnderLoad(Collaborator):
                 again = max(self._every or 0.0, RENEWAL_SHARE * (now - run.start), 1.0)
                 self._expect(run, now + again)
 
-    def expired(self, run: Run, now: float) -> bool:
+    def renews_belief(self, run: Run, now: float) -> bool:
         """Renew a belief that has run out; say whether there is a new one.
 
         The rest must be worth the name, or the belief would expire again and again.

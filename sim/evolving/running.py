@@ -85,7 +85,7 @@ class Renewal(Follower):
         self._due.pop(run.job, None)
         self._predictor.forget(run.job)
 
-    def expired(self, run: Run, now: float) -> bool:
+    def renews_belief(self, run: Run, now: float) -> bool:
         """Ask a job that outlives its belief for its cycles."""
         return self.renew(run.job, now) and run.believed_end > now
 

@@ -69,7 +69,7 @@ class GrantingScheduler(AroundScheduler):
     def __init__(self, rule: Grants, view: View, inner: Scheduler) -> None:
         super().__init__(view, inner)
         self.rule = rule
-        self.may_delay = not rule.harmless
+        self.may_move_reservations = not rule.harmless
 
     def decide(self) -> Sequence[Decision]:
         """Decide who starts, then who gets what it asks for."""

@@ -389,7 +389,7 @@ CHECKS: dict[str, Callable[[Door, Any], Any]] = {
     "keys": _keys,
     "choose": lambda door, answer: _count(door, answer, door.args[1].counts(door.args[0])),
     "start_count": _start_count,
-    "hold_until": _is("seconds", Real),
+    "no_start_before": _is("seconds", Real),
     "wake": _is("seconds, infinity for never", Real),
     "share": _shares,
     "begin": _begun,

@@ -101,8 +101,8 @@ class Sharing(Reallocation):
 class Timing(Reallocation):
     """A rule that answers wrongly when something is to happen."""
 
-    def hold_until(self, beliefs):
-        return self.answers["hold_until"]
+    def no_start_before(self, beliefs):
+        return self.answers["no_start_before"]
 
     def wake(self, beliefs):
         return self.answers["wake"]
@@ -193,7 +193,7 @@ def sharing(answer):
 
 def timing(**answers):
     rule = Timing()
-    object.__setattr__(rule, "answers", {"hold_until": -np.inf, "wake": np.inf} | answers)
+    object.__setattr__(rule, "answers", {"no_start_before": -np.inf, "wake": np.inf} | answers)
     return policy(reallocation=rule)
 
 
@@ -237,7 +237,7 @@ WRONG = {
     "shares beyond": (sharing(lambda m: m.least + 999), "from `least` to `largest`"),
     "shares too few": (sharing(lambda m: m.least - 1), "from `least` to `largest`, at most"),
     "no shares": (sharing(lambda m: None), "Sharing.share: answered None; must be"),
-    "held": (timing(hold_until=None), "Timing.hold_until: answered None; must be seconds"),
+    "held": (timing(no_start_before=None), "no_start_before: answered None; must be seconds"),
     "wakes": (timing(wake="x"), "Timing.wake: answered 'x'; must be seconds, infinity for never"),
     "unknown job": ({"policy": Deciding([Start(99, 1)])}, "Deciding.decide: answered Start(job=99"),
     "job as text": ({"policy": Deciding([Start("0", 1)])}, "must be a list of sim.state.decisions"),

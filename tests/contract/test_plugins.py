@@ -16,10 +16,12 @@ from sim.help.pages import roots
 from sim.machine.base import Machine
 from sim.policies.base import Allocation, Backfill, Grants, OpenAllocation, Placement, Reallocation
 from sim.policies.order import Order
+from sim.policies.passes.memory import make_memory
 from sim.results.provenance import foreign_sources
 from sim.simulation.build import build
 from sim.simulation.parts import NEEDED
 from sim.state.run_state import idle_machine
+from sim.state.waiting_queue import WaitingQueue
 from workloads.base import Workload
 from workloads.shapes.family import ShapeFamily
 
@@ -156,6 +158,14 @@ def test_a_plan_of_a_type_that_others_cannot_import_is_refused():
         PolicyError, match=r"is of type .*\.Kept; keep its data in RuleMemory\.plugin_data"
     ):
         bind(idle_machine(4, 1, 4), Kept(0))
+
+
+@pytest.mark.fast
+def test_what_a_rule_of_somebody_else_keeps_goes_by_its_names_in_rows():
+    queue = WaitingQueue().tables
+    with pytest.raises(TypeError, match="plug_in is no field of RuleMemory; see plugin_data"):
+        make_memory(queue, 4, plug_in=[[1.0]])
+    assert make_memory(queue, 4, plugin_data=[1, 2]).plugin_data.tolist() == [[1.0, 2.0]]
 
 
 NEAR = """from predictors.compiling import compiled

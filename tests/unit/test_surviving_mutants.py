@@ -48,14 +48,14 @@ class Listening(ToyEstimate):
 
 @pytest.mark.parametrize("way", [nullcontext, in_python], ids=["compiled passes", "in Python"])
 def test_a_killed_run_teaches_nothing(way):
-    """The first ends just at its limit."""
-    rows = [(0.0, 2, 20.0, 20.0), (0.0, 2, 30.0, 20.0), (5.0, 4, 7.0, 20.0)]
+    """The first ends just at its limit; the last takes no time, and teaches nothing either."""
+    rows = [(0.0, 2, 20.0, 20.0), (0.0, 2, 30.0, 20.0), (5.0, 4, 7.0, 20.0), (50.0, 1, 0.0, 20.0)]
     predictor = Listening()
     trace = trace_of(rows)
     told = (trace, rigid_truth(trace), rigid("easy"), predictor, Dedicated(4))
     with way():
         records = simulate(Setup(*told, overrun="kill"))
-    assert records.status == ["completed", "killed", "completed"]
+    assert records.status == ["completed", "killed", "completed", "completed"]
     assert [run.job for run in predictor.observed] == [0, 2]
 
 

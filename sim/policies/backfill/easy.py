@@ -117,22 +117,16 @@ def _fill_shortest(
     queue: Queue, first: int, free: int, now: float, backfilling: NDArray[Any]
 ) -> int:
     """Do what `fill_window` does, the shortest first by belief, of equal ones the first in line."""
-    counts, runtime, own = queue.processors, queue.runtime, backfilling[0]
-    number, best, shortest = own.heads_started, -1, -np.inf
-    while True:
-        before, longest, best = best, shortest, -1
-        for k in range(first, queue.at[0].last):
-            wanted, seconds = counts[k], runtime[k]
-            is_new = seconds > longest or (seconds == longest and k > before)
-            may = may_pass(wanted, seconds, now, own.shadow_time, own.extra_nodes) and is_new
-            if 0 < wanted <= free and may and (best < 0 or runtime[k] < shortest):
-                best, shortest = k, runtime[k]
-        if best < 0:
-            return int(number)
-        own.extra_nodes -= extra_taken(counts[best], shortest, now, own.shadow_time)
-        free -= counts[best]
-        queue.found[number] = best
-        number += 1
+    runtime, own, number = queue.runtime, backfilling[0], backfilling[0].heads_started
+    shadow = own.shadow_time
+    for k in first + np.argsort(runtime[first : queue.at[0].last], kind="mergesort"):
+        wanted = queue.processors[k]
+        if 0 < wanted <= free and may_pass(wanted, runtime[k], now, shadow, own.extra_nodes):
+            own.extra_nodes -= extra_taken(wanted, runtime[k], now, shadow)
+            free -= wanted
+            queue.found[number] = k
+            number += 1
+    return int(number)
 
 
 @compiled
@@ -163,7 +157,7 @@ def fill_window(queue: Queue, first: int, free: int, now: float, backfilling: ND
     """
     drop_stale(queue)
     rule, last = backfilling[0], queue.at[0].last
-    if rule.shortest:
+    if rule.shortest_first:
         return _fill_shortest(queue, first, free, now, backfilling)
     spare, shadow, number = rule.extra_nodes, rule.shadow_time, rule.heads_started
     processors, runtime = queue.processors, queue.runtime
@@ -235,6 +229,23 @@ def _with_heads(queue: Queue, holders: BelievedEnds, heads: int, now: float) -> 
 
 
 @compiled(inline="always")
+def reserve_for_head(
+    queue: Queue, holders: BelievedEnds, free: int, now: float, backfilling: NDArray[Any]
+) -> None:
+    """Find shadow time and extra nodes of the head that is blocked, behind the heads that start.
+
+    Parameters are those of `find_backfills`.
+    """
+    own = backfilling[0]
+    own.shadow_time, own.extra_nodes = np.inf, 0
+    if own.reservations > 0:
+        if own.heads_started > 0:
+            holders = _with_heads(queue, holders, own.heads_started, now)
+        found = shadow_and_extra(holders, free, queue.processors[queue.at[0].first])
+        own.shadow_time, own.extra_nodes = found
+
+
+@compiled(inline="always")
 def find_backfills(
     queue: Queue, holders: BelievedEnds, free: int, now: float, backfilling: NDArray[Any]
 ) -> int:
@@ -255,14 +266,8 @@ def find_backfills(
     int
         How many places `found` holds now, those of heads among them.
     """
-    at, own = queue.at[0], backfilling[0]
-    own.shadow_time, own.extra_nodes = np.inf, 0
-    if own.reservations > 0:
-        if own.heads_started > 0:
-            holders = _with_heads(queue, holders, own.heads_started, now)
-        found = shadow_and_extra(holders, free, queue.processors[at.first])
-        own.shadow_time, own.extra_nodes = found
-    return fill_window(queue, at.first + 1, free, now, backfilling)
+    reserve_for_head(queue, holders, free, now, backfilling)
+    return fill_window(queue, queue.at[0].first + 1, free, now, backfilling)
 
 
 @compiled
@@ -346,7 +351,7 @@ class Easy:
                 raise PolicyError(f"candidates=shortest does not go with {name}; choose queue")
             return OpenScheduler(view, order, allocation, self.reservations)
         scheduler = EasyScheduler(view, order, allocation, self.reservations, anew=self.anew)
-        scheduler.backfilling["shortest"] = self.candidates == "shortest"
+        scheduler.backfilling["shortest_first"] = self.candidates == "shortest"
         return scheduler
 
 

@@ -49,7 +49,7 @@ ALLOCATION = record(job=int, processors=int, first_range=int, start_time=float, 
 """Whose, on how many processors, where they begin in `RunState.ranges`, and from when until when;
 the last of a job ends with it."""
 TALLY = record(
-    running=int, deferred=int, allocations=int, queries=int, hold_until=float, wake_time=float
+    running=int, deferred=int, allocations=int, queries=int, no_start_before=float, wake_time=float
 )
 """How much of the tables of their names is in use, how often a predictor would have been asked,
 and in seconds until when nobody may start, unless that is over, and for when a pass was last asked
@@ -226,7 +226,7 @@ def must_measure(state: RunState, sharing: SharingMemory) -> bool:
 def prepare(state: RunState, sharing: SharingMemory) -> None:
     """Take from the members who ended, and what was known of them; make room for allocations."""
     size, tally, members = sharing.allocations.size, sharing.tally[0], sharing.running
-    tally.hold_until = -np.inf
+    tally.no_start_before = -np.inf
     if size - tally.allocations < members.size:
         sharing.allocations = longer(sharing.allocations, 2 * size)
     for job in state.ended_jobs[: state.scalars[0].ended_now]:
@@ -400,7 +400,7 @@ def limits_of(
     held[:members] = state.processors[jobs[:members]]
     least, largest, request = own["least"][jobs], own["most"][jobs], own["request"][jobs]
     least[guaranteed:] = 0
-    cannot_reclaim = not (sharing.reclaims or tally["hold_until"][0] > state.scalars["now"][0])
+    cannot_reclaim = not (sharing.reclaims or tally["no_start_before"][0] > state.scalars["now"][0])
     for k in range(jobs.size if others_wait else 0):
         if request[k] > 0:
             largest[k] = min(largest[k], request[k])
@@ -410,7 +410,7 @@ def limits_of(
 
 
 @register_jitable
-def lent_by(at: Tables, jobs: IntArray) -> IntArray:
+def lendable(at: Tables, jobs: IntArray) -> IntArray:
     """Return what runs could give up at once, which is lent to them if the rule reclaims it."""
     state, sharing = at
     least = sharing.jobs["least"][jobs]
@@ -459,8 +459,8 @@ def _lent_ends(state: RunState, sharing: SharingMemory, held_back: int) -> Belie
     """
     running, now = state.scalars[0].running, state.scalars[0].now
     jobs = np.append(state.holder_job[:running], -1)
-    ends, kept = state.believed_end[jobs], state.processors[jobs] - lent_by((state, sharing), jobs)
-    ends[running], kept[running] = sharing.tally[0].hold_until, held_back
+    ends, kept = state.believed_end[jobs], state.processors[jobs] - lendable((state, sharing), jobs)
+    ends[running], kept[running] = sharing.tally[0].no_start_before, held_back
     for k, job in enumerate(jobs[:running]):
         held = state.processors[job]
         if kept[k] < held:
@@ -480,8 +480,8 @@ def _find_starts(
     tally, queue, run = sharing.tally[0], sharing.queue, state.scalars[0]
     for job in arrived[~is_deferred]:
         push(queue, job, state.processors[job], state.belief[job], sharing.jobs[job].key)
-    free = run.free + lent_by(at, sharing.running[: tally.running]).sum()
-    held_back = free if tally.hold_until > run.now else 0
+    free = run.free + lendable(at, sharing.running[: tally.running]).sum()
+    held_back = free if tally.no_start_before > run.now else 0
     begun, free, is_blocked = find_heads(queue, free - held_back, sharing.backfilling)
     if is_blocked:
         ends = _lent_ends(state, sharing, held_back)

@@ -23,7 +23,7 @@ which it can start at once."""
 BACKFILLING = record(
     reservations=int,
     strict=int,
-    shortest=int,
+    shortest_first=int,
     tries_all_waiting=int,
     heads_started=int,
     shadow_time=float,
@@ -173,7 +173,7 @@ def make_memory(
         Other fields.
     """
     room = FIRST_BREAKPOINTS
-    fields = {
+    fields: dict[str, Any] = {
         "queue": queue,
         "backfilling": np.zeros(1, BACKFILLING),
         "kept": np.array([(0, 0, -1, 0, 2**63 - 1, -1, *(np.inf,) * 3, -np.inf)], KEPT),
@@ -194,8 +194,10 @@ def make_memory(
         "weighed": np.zeros((3, 0)),
         "plugin_data": np.zeros((0, 0)),
     }
+    if unknown := known.keys() - fields.keys():
+        raise TypeError(f"{min(unknown)} is no field of RuleMemory; see plugin_data")
     fields |= known
-    fields["plugin_data"] = np.ascontiguousarray(fields["plugin_data"], float)
+    fields["plugin_data"] = np.ascontiguousarray(np.atleast_2d(fields["plugin_data"]), float)
     return cast(RuleMemory, structure(maker(RuleMemory), fields, grows=GROWING))
 
 

@@ -268,7 +268,7 @@ class LendingView(View):
         tables.holder_job[: ends.end.size] = ends.job
         tables.holder_processors[: ends.end.size] = ends.processors
 
-    def take_in(self, arrived: Sequence[int], kept: Mapping[int, int], hold_until: float) -> None:
+    def take_in(self, arrived: Sequence[int], kept: Mapping[int, int], not_before: float) -> None:
         """Take in what has happened.
 
         Parameters
@@ -277,13 +277,13 @@ class LendingView(View):
             Who may queue now, in queue order.
         kept : mapping of int to int
             How many processors runs keep that keep fewer than they hold, by job.
-        hold_until : float
+        not_before : float
             Until when nothing counts as free, seconds; all does if that is over.
         """
         state, running, self._kept = self._state, self._real.running, kept
         state.now, state.arrived = self._real.now, [*arrived]
         free = self._real.free + sum(running[job].processors - kept[job] for job in kept)
-        self._held_back = hold_until, free if hold_until > state.now else 0
+        self._held_back = not_before, free if not_before > state.now else 0
         state.tables.scalars[["now", "free"]] = state.now, free - self._held_back[1]
         state.disturbed = True
         state.moved_ends, state.ended = {}, []

@@ -33,7 +33,7 @@ def _tick(now: float, delay: float, interval: float) -> float:
 
 
 @compiled
-def hold_until(searches: NDArray[Any], now: float, low: float) -> float:
+def no_start_before(searches: NDArray[Any], now: float, low: float) -> float:
     """Return when the search goes on, -infinity if all are stable or one performs badly."""
     until = inf
     for search in searches:
@@ -114,7 +114,7 @@ def prepare_pass(state: RunState, sharing: SharingMemory) -> None:
     prepare(state, sharing)
     tally = sharing.tally[0]
     searches = sharing.searches[sharing.running[: tally.running]]
-    tally.hold_until = hold_until(searches, state.scalars[0].now, sharing.parameters[LOW])
+    tally.no_start_before = no_start_before(searches, state.scalars[0].now, sharing.parameters[LOW])
 
 
 @dataclass(frozen=True)

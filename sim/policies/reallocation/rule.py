@@ -22,7 +22,7 @@ from sim.policies.passes.malleable import (
     CompiledSharingRule,
     Tables,
     equal_counts,
-    lent_by,
+    lendable,
     limits_of,
     make_sharing,
     pass_of,
@@ -40,7 +40,7 @@ from sim.state.machine_state import Run
 from sim.state.run_steps import padded
 from sim.state.view import View
 
-HOOKS = "share", "claims", "hold_until", "wake"
+HOOKS = "share", "claims", "no_start_before", "wake"
 """What a rule says in a pass if it says so in Python."""
 
 
@@ -143,7 +143,7 @@ class Reallocation:
         """Return with how many processors a job starts, and below which it never falls."""
         return beliefs.view.extremes(job)[0]
 
-    def hold_until(self, beliefs: BelievedCurves) -> float:
+    def no_start_before(self, beliefs: BelievedCurves) -> float:
         """Return until when nobody may start, in seconds; -infinity if jobs may."""
         return -np.inf
 
@@ -279,7 +279,8 @@ class ReallocatingScheduler:
             if searches["due"][job] <= view.now:
                 searches["new_efficiency"][job] = view.measured_efficiency(job)
         self._prepare(state, sharing)
-        tally["hold_until"] = max(tally["hold_until"].item(), rule.hold_until(self.beliefs))
+        not_before = rule.no_start_before(self.beliefs)
+        tally["no_start_before"] = max(tally["no_start_before"].item(), not_before)
         for job in view.arrived:
             own["most"][job] = view.extremes(job)[1] if view.malleable[job] else 0
         return np.array(view.arrived, np.int64)
@@ -302,14 +303,14 @@ class ReallocatingScheduler:
         (state, sharing), rule = at, self.rule
         running = sharing.running[: sharing.tally["running"].item()]
         held = state.processors[running]
-        kept = held - lent_by(at, running)
+        kept = held - lendable(at, running)
         if rule.weighs_shrinks:
             kept = self._worth_keeping(at, running, arrived.tolist())
         lends = kept < held
         keeps = dict(zip(running[lends].tolist(), kept[lends].tolist(), strict=True))
         self.lends_otherwise = rule.weighs_shrinks and keeps != self.lending_view._kept
-        hold_until = sharing.tally["hold_until"].item()
-        self.lending_view.take_in(arrived[~is_deferred].tolist(), keeps, hold_until)
+        not_before = sharing.tally["no_start_before"].item()
+        self.lending_view.take_in(arrived[~is_deferred].tolist(), keeps, not_before)
         decisions = self.inner.decide()
         self.lending_view.expect(decisions)
         starts = [d for d in decisions if type(d) is Start]
