@@ -10,7 +10,7 @@ import yaml
 
 from predictors.in_loop.learned import CurvePerApplication
 from sim.composition import configuration
-from sim.errors import BAD_INPUT, ConfigError, PluginError, SimError, one_line
+from sim.errors import BAD_INPUT, ConfigError, InvariantError, PluginError, SimError, one_line
 from sim.help.pages import CONFIG_DIRS, meant, options, words_of
 from sim.library.call import instance, literal
 from sim.results.metrics import summarise
@@ -20,7 +20,7 @@ from sim.simulation.scene import REPETITION, play, set_scene
 from workloads.truth.options import TRUTH_KEYS
 
 BAD_STATUS = 2
-TOYS = ("moldability.malleable=0.5", "cluster.processors=32")
+TOYS = ("moldability.malleable=0.5", "cluster.processors=32", "sim.check=true")
 UNDER = {"predictor": ("easy", "sa", "equi"), "policy.reallocation": ("equi",)}
 """Policies under which toy jobs are played; EASY where nothing else is said."""
 BEGINS = {1: "policy", 2: "policy.placement", 3: "policy.backfill"}
@@ -120,7 +120,7 @@ def check_plugin(plugin: Any, **arguments: Any) -> str:
             key, made = "predictor", CurvePerApplication(made, name)
         node = given_object(made, key)
     if key != "workload":
-        chosen.append("workload.jobs=30")
+        chosen += ["workload.jobs=30", "workload.load=1.5"]
     under = [] if key == "policy" else [f"policy={one}" for one in UNDER.get(key, ("easy",))]
     problems, tried = [], [[*chosen, policy] for policy in under] or [chosen]
     if key.startswith("policy."):  # an oracle shows it curves, too
@@ -128,7 +128,7 @@ def check_plugin(plugin: Any, **arguments: Any) -> str:
     for overrides in tried:
         try:
             _play(key, overrides, node)
-        except BAD_INPUT as error:
+        except (*BAD_INPUT, InvariantError) as error:
             problems.append(one_line(error))
     if problems:
         raise PluginError("\n".join(dict.fromkeys(problems)))

@@ -14,6 +14,7 @@ from predictors.base import Explanation
 from predictors.compiling import kernel_folder
 from predictors.in_loop.user_estimate import UserEstimate
 from sim.engine.run import compiled_passes
+from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.molding.base import Candidates
 from sim.policies.reallocation.equi import Equipartition
 from sim.policies.reallocation.rule import Reallocation
@@ -513,6 +514,20 @@ def test_names_that_fit_no_folder_are_refused(name):
 
 
 # Before any run
+
+
+class Reckless:
+    """EASY that keeps no reservation, and says that it does."""
+
+    def begin(self, view, order, allocation):
+        scheduler = EasyScheduler(view, order, allocation)
+        scheduler.backfilling["reservations"] = 0
+        return scheduler
+
+
+def test_a_backfilling_rule_that_delays_the_head_is_told_so_before_any_run():
+    with pytest.raises(sim.PluginError, match="backfilling moves the start of job index"):
+        sim.check_plugin(Reckless())
 
 
 def test_an_author_is_told_before_any_run(tmp_path, monkeypatch, capsys):
