@@ -117,11 +117,12 @@ def _fill_shortest(
     queue: Queue, first: int, free: int, now: float, backfilling: NDArray[Any]
 ) -> int:
     """Do what `fill_window` does, the shortest first by belief, of equal ones the first in line."""
-    runtime, own, number = queue.runtime, backfilling[0], backfilling[0].heads_started
-    shadow = own.shadow_time
-    for k in first + np.argsort(runtime[first : queue.at[0].last], kind="mergesort"):
-        wanted = queue.processors[k]
-        if 0 < wanted <= free and may_pass(wanted, runtime[k], now, shadow, own.extra_nodes):
+    counts, runtime, own, last = queue.processors, queue.runtime, backfilling[0], queue.at[0].last
+    shadow, number = own.shadow_time, own.heads_started
+    fitting = first + np.flatnonzero((counts[first:last] > 0) & (counts[first:last] <= free))
+    for k in fitting[np.argsort(runtime[fitting], kind="mergesort")]:
+        wanted = counts[k]
+        if wanted <= free and may_pass(wanted, runtime[k], now, shadow, own.extra_nodes):
             own.extra_nodes -= extra_taken(wanted, runtime[k], now, shadow)
             free -= wanted
             queue.found[number] = k
