@@ -514,7 +514,7 @@ class ConservativeScheduler(QueueScheduler):
     later, and only one that no longer fits.
     """
 
-    compiles_static_keys, keeps_reservations = False, True
+    is_compiled_kind = keeps_reservations = True
     promise: Promise = "starts"
     functions = QUEUE_FUNCTIONS | {"prepare": prepare, "admit": admit, "decide": decide}
 
@@ -586,7 +586,7 @@ class ReplanningScheduler(EasyScheduler):
     more gets the others then.
     """
 
-    compiles_static_keys = True
+    is_compiled_kind = True
 
     def __init__(self, view: View, order: Order, allocation: Allocation) -> None:
         super().__init__(view, order, allocation, UNLIMITED, decides=replan)

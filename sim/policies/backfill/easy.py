@@ -378,7 +378,7 @@ class EasyScheduler(QueueScheduler):
         What stands in the memory at first.
     """
 
-    compiles_static_keys = True
+    is_compiled_kind = compiles_static_keys = True
 
     def __init__(
         self,

@@ -106,7 +106,7 @@ class OpenQueueScheduler(QueueScheduler):
 class OpenScheduler(OpenQueueScheduler):
     """Plans anew in every pass: a number of reservations, and who may overtake a blocked job."""
 
-    compiles_static_keys = False
+    is_compiled_kind = True
     promise: Promise = "fit"
 
     def find_starts(self) -> int:

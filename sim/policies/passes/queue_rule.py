@@ -58,9 +58,10 @@ class QueueScheduler:
         What compiled code keeps of the run.
     functions : mapping of str to callable
         Those of `sim.engine.loop.BoundRule` that are the rule's own.
+    is_compiled_kind : bool
+        Whether a class has a compiled rule of its own; what overrides a part of it has none.
     compiles_static_keys : bool
-        Whether its compiled rule may rank jobs by keys that stay; a class that says so is of a
-        kind of its own: what overrides a part of it is not compiled.
+        Whether that rule may rank jobs by keys that stay.
     keeps_reservations : bool
         Whether all that wait hold a reservation beside the running jobs, from pass to pass.
     candidates : Candidates or None
@@ -71,7 +72,7 @@ class QueueScheduler:
         Lets them; returns who chose otherwise.
     """
 
-    compiles_static_keys = keeps_reservations = False
+    is_compiled_kind = compiles_static_keys = keeps_reservations = False
     candidates: Candidates | None = None
     chooses_anew = False
     choose_anew: Callable[[], list[int]]
@@ -113,7 +114,7 @@ class QueueScheduler:
         Jobs queue by arrival, or by keys that stay where the rule allows that, with limits that
         are known at submit; open counts stay as they were offered.
         """
-        kind = next(one for one in type(self).__mro__ if "compiles_static_keys" in vars(one))
+        kind = next(one for one in type(self).__mro__ if "is_compiled_kind" in vars(one))
         learns, is_limited = self.view.predictor.learns, engine.kills
         if self.candidates is None:
             known_at_submit = is_exactly(self.allocation, Request) or not is_limited
