@@ -58,7 +58,7 @@ EDITS = {
     "easy": ("backfill/easy.py", FOUND, FOUND.replace("number", "unused")),
     "fcfs": ("backfill/easy.py", HEADS, HEADS.replace("free", "free // 2")),
     "conservative": ("backfill/conservative.py", DUE, DUE.replace("1", "0")),
-    "easy_sjbf": ("backfill/easy.py", "np.argsort(runtime[fit", "np.argsort(-runtime[fit"),
+    "easy_sjbf": ("backfill/easy.py", "runtime[k] < shortest)", "runtime[k] > shortest)"),
     "easy_plus": ("backfill/easy.py", FOUND, FOUND.replace("number", "unused")),
     "easy_fastest": ("placement.py", "np.argsort(-cpu[free]", "np.argsort(cpu[free]"),
     "sa": ("allocation/sa.py", BEST, "    best = 0\n"),

@@ -117,17 +117,22 @@ def _fill_shortest(
     queue: Queue, first: int, free: int, now: float, backfilling: NDArray[Any]
 ) -> int:
     """Do what `fill_window` does, the shortest first by belief, of equal ones the first in line."""
-    counts, runtime, own, last = queue.processors, queue.runtime, backfilling[0], queue.at[0].last
-    shadow, number = own.shadow_time, own.heads_started
-    fitting = first + np.flatnonzero((counts[first:last] > 0) & (counts[first:last] <= free))
-    for k in fitting[np.argsort(runtime[fitting], kind="mergesort")]:
-        wanted = counts[k]
-        if wanted <= free and may_pass(wanted, runtime[k], now, shadow, own.extra_nodes):
-            own.extra_nodes -= extra_taken(wanted, runtime[k], now, shadow)
-            free -= wanted
-            queue.found[number] = k
-            number += 1
-    return int(number)
+    counts, runtime, own = queue.processors, queue.runtime, backfilling[0]
+    number, best, shortest = own.heads_started, -1, -np.inf
+    while True:
+        before, longest, best = best, shortest, -1
+        for k in range(first, queue.at[0].last):
+            wanted, seconds = counts[k], runtime[k]
+            is_new = seconds > longest or (seconds == longest and k > before)
+            may = may_pass(wanted, seconds, now, own.shadow_time, own.extra_nodes) and is_new
+            if 0 < wanted <= free and may and (best < 0 or runtime[k] < shortest):
+                best, shortest = k, runtime[k]
+        if best < 0:
+            return int(number)
+        own.extra_nodes -= extra_taken(counts[best], shortest, now, own.shadow_time)
+        free -= counts[best]
+        queue.found[number] = best
+        number += 1
 
 
 @compiled
@@ -230,23 +235,6 @@ def _with_heads(queue: Queue, holders: BelievedEnds, heads: int, now: float) -> 
 
 
 @compiled(inline="always")
-def reserve_for_head(
-    queue: Queue, holders: BelievedEnds, free: int, now: float, backfilling: NDArray[Any]
-) -> None:
-    """Find shadow time and extra nodes of the head that is blocked, behind the heads that start.
-
-    Parameters are those of `find_backfills`.
-    """
-    own = backfilling[0]
-    own.shadow_time, own.extra_nodes = np.inf, 0
-    if own.reservations > 0:
-        if own.heads_started > 0:
-            holders = _with_heads(queue, holders, own.heads_started, now)
-        found = shadow_and_extra(holders, free, queue.processors[queue.at[0].first])
-        own.shadow_time, own.extra_nodes = found
-
-
-@compiled(inline="always")
 def find_backfills(
     queue: Queue, holders: BelievedEnds, free: int, now: float, backfilling: NDArray[Any]
 ) -> int:
@@ -267,8 +255,14 @@ def find_backfills(
     int
         How many places `found` holds now, those of heads among them.
     """
-    reserve_for_head(queue, holders, free, now, backfilling)
-    return fill_window(queue, queue.at[0].first + 1, free, now, backfilling)
+    at, own = queue.at[0], backfilling[0]
+    own.shadow_time, own.extra_nodes = np.inf, 0
+    if own.reservations > 0:
+        if own.heads_started > 0:
+            holders = _with_heads(queue, holders, own.heads_started, now)
+        found = shadow_and_extra(holders, free, queue.processors[at.first])
+        own.shadow_time, own.extra_nodes = found
+    return fill_window(queue, at.first + 1, free, now, backfilling)
 
 
 @compiled
