@@ -411,7 +411,7 @@ def limits_of(
 
 @register_jitable
 def lendable(at: Tables, jobs: IntArray) -> IntArray:
-    """Return what runs could give up at once, which is lent to them if the rule reclaims it."""
+    """Return what each run holds beyond its least, which is lent to it if the rule reclaims it."""
     state, sharing = at
     least = sharing.jobs["least"][jobs]
     return np.where((least > 0) & sharing.reclaims, state.processors[jobs] - least, 0)
