@@ -33,8 +33,16 @@ class Resizer:
 
     # Changes
 
-    def resize(self, decision: Resize, now: float) -> None:
+    def resize(self, decision: Resize, now: float, cycle_left: float | None = None) -> None:
         """Let a running job go on with other processors, and believe accordingly.
+
+        Parameters
+        ----------
+        decision : Resize
+        now : float
+        cycle_left : float, optional
+            Seconds until the present cycle ends, from when on the change is made; if not given, it
+            is made now, or after a pause that is still to come.
 
         Raises
         ------
@@ -46,7 +54,7 @@ class Resizer:
         run = view.running.get(job)
         if run is None:
             raise PolicyError(f"Resize of job index {job}, which is not running")
-        if processors == run.processors and nodes is None and not cost:
+        if processors == run.processors and nodes is None and not cost and cycle_left is None:
             return
         if processors < 1 or processors - run.processors > view.free:
             raise PolicyError(
@@ -61,33 +69,7 @@ class Resizer:
         else:
             state.release(run.nodes)
             state.allocate(job, processors, nodes)
-        self._go_on(run, nodes, cost, now)
-
-    def grant(self, run: Run, processors: int, cost: float, cycle_left: float, now: float) -> None:
-        """Let a run go on with the processors that it asked for, once its cycle has ended.
-
-        Parameters
-        ----------
-        run : Run
-        processors : int
-        cost, cycle_left : float
-            Seconds without progress, and before that until the cycle ends.
-        now : float
-
-        Raises
-        ------
-        PolicyError
-            If the processors are not to be had.
-        """
-        state = self._engine.state
-        if processors - run.processors > state.free:
-            raise PolicyError(
-                f"Grant of {processors} processors to job index {run.job}, which holds "
-                f"{run.processors}; {state.free} are free"
-            )
-        nodes = state.reallocate(run.job, processors)
         self._go_on(run, nodes, cost, now, cycle_left)
-        state.granted.add(run)
 
     def extend(self, run: Run, until: float) -> None:
         """Let a run that keeps its processors go on until then before it is killed."""

@@ -22,7 +22,7 @@ from sim.engine.runs_under_load import RENEWAL_SHARE
 from sim.errors import PolicyError
 from sim.evolving.settings import EvolvingScene
 from sim.evolving.stages import Stages
-from sim.state.decisions import Decision, Grant, Refuse
+from sim.state.decisions import Decision, Grant, Refuse, Resize
 from sim.state.machine_state import Run, RunRequest
 from sim.state.records import Records, RequestRecord, Requests
 from sim.state.run_state import snapped
@@ -384,7 +384,9 @@ class Asker(Follower):
             self._reply(grant, "granted")
             if found[1] > 0.0:
                 self._work.go_on_from(run, *found)
-            engine.resizer.grant(run, asked.processors, grant.cost, cycle_left, now)
+            wanted = Resize(run.job, asked.processors, None, grant.cost)
+            engine.resizer.resize(wanted, now, cycle_left)
+            engine.state.granted.add(run)
 
     def _lengthen(self, run: Run, grant: Grant, asked: RunRequest) -> None:
         """Let a run go on for as long as it asked for before it is killed."""

@@ -50,11 +50,10 @@ def play(share: Callable[[list[int]], list[int]], start: list[int]) -> SimpleNam
         told.asked.append(claims.jobs)
         return np.array(share(claims.jobs))
 
-    def find_starts(at: Any, arrived: Any, is_deferred: Any) -> tuple[Any, ...]:
-        sharing = at[1]
-        told.queuing = arrived[~is_deferred].tolist()
+    def find_starts(at: Any, arrived: Any, queueing: Any) -> tuple[Any, ...]:
+        sharing, told.queuing = at[1], queueing.tolist()
         told.deferred = sharing.deferred[: sharing.tally["deferred"].item()].tolist()
-        assert told.deferred == arrived[is_deferred].tolist()
+        assert sorted(told.deferred + told.queuing) == sorted(arrived.tolist())
         return "starts", np.array(start), 0
 
     def approve(at: Any, jobs: Any, claims: Any, shares: Any, total: int) -> Any:

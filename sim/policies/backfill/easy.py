@@ -58,14 +58,11 @@ def shadow_and_extra(holders: BelievedEnds, free: int, wanted: int) -> tuple[flo
 
 @compiled(inline="always")
 def extra_taken(wanted: int, seconds: float, now: float, shadow: float) -> int:
-    """Return how many extra nodes a job takes: none if it is over by the shadow time."""
+    """Return how many extra nodes a job takes: none if it is over by the shadow time.
+
+    Who takes no more than there are does not delay the head.
+    """
     return wanted if now + seconds > shadow else 0
-
-
-@compiled(inline="always")
-def may_pass(wanted: int, seconds: float, now: float, shadow: float, extra: int) -> bool:
-    """Say whether a job does not delay the head: it takes no more extra nodes than there are."""
-    return extra_taken(wanted, seconds, now, shadow) <= extra
 
 
 @compiled(inline="always")
@@ -75,7 +72,7 @@ def _promising(queue: Queue, block: int, free: int, spare: int, now: float, shad
         least, shortest = 1 << size, queue.shortest[block, size]
         if least > free:
             return False
-        if shortest < np.inf and may_pass(least, shortest, now, shadow, spare):
+        if shortest < np.inf and extra_taken(least, shortest, now, shadow) <= spare:
             return True
     return False
 
@@ -124,7 +121,7 @@ def _fill_shortest(
         for k in range(first, queue.at[0].last):
             wanted, seconds = counts[k], runtime[k]
             is_new = seconds > longest or (seconds == longest and k > before)
-            may = may_pass(wanted, seconds, now, own.shadow_time, own.extra_nodes) and is_new
+            may = extra_taken(wanted, seconds, now, own.shadow_time) <= own.extra_nodes and is_new
             if 0 < wanted <= free and may and (best < 0 or runtime[k] < shortest):
                 best, shortest = k, runtime[k]
         if best < 0:
@@ -177,7 +174,7 @@ def fill_window(queue: Queue, first: int, free: int, now: float, backfilling: ND
         begin, before = k, number
         while k < end and free > 0:
             wanted = processors[k]
-            if 0 < wanted <= free and may_pass(wanted, runtime[k], now, shadow, spare):
+            if 0 < wanted <= free and extra_taken(wanted, runtime[k], now, shadow) <= spare:
                 spare -= extra_taken(wanted, runtime[k], now, shadow)
                 free -= wanted
                 queue.found[number] = k

@@ -19,7 +19,7 @@ from numba.experimental import structref
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from predictors.base import BoolArray, FloatArray, IntArray, has_curves
+from predictors.base import FloatArray, IntArray, has_curves
 from predictors.compiling import compiled, record
 from sim.engine.engine import Engine
 from sim.engine.protocols import CompiledRule
@@ -242,7 +242,7 @@ def _allocations_of(sharing: SharingMemory) -> NDArray[Any]:
     return sharing.allocations
 
 
-@compiled
+@compiled(forceinline=True)
 def _runtime_ratio(sharing: SharingMemory, job: int, before: int, after: int) -> float:
     """Return the believed runtime on a count over that on another; no curve: perfect speedup."""
     if sharing.jobs[job].request > 0:
@@ -322,7 +322,7 @@ def pass_of(
     share : callable
         Returns how much of the total each of them gets.
     find_starts : callable
-        Lets those queue who have arrived, but for some. Returns who starts, where runs hold the
+        Lets those of the arrived queue who may. Returns who starts, where runs hold the
         least that they can: first in its own words for `start`, then as jobs, for the counts that
         stand in the state by now; and how many go on to wait.
     approve : callable
@@ -337,26 +337,32 @@ def pass_of(
         state, sharing = at
         held, tally, arriving = state.processors, sharing.tally, take_in(at)
         running = sharing.running[: tally["running"][0]]
-        arrived = np.concatenate((sharing.deferred[: tally["deferred"][0]], arriving))
         total = state.scalars["free"][0] + held[running].sum()
+        arrived = np.concatenate((sharing.deferred[: tally["deferred"][0]], arriving))
+        queueing, deferred = arrived, arrived[:0]
+        before = SharedOut(deferred, deferred, deferred, -1)
         # Where jobs may get nothing, those are deferred who do, all others may queue.
-        may_wait = (sharing.jobs["most"][arrived] > 0) & sharing.defers
-        candidates, nobody = arrived[may_wait], arrived[:0]
-        before, is_deferred = SharedOut(nobody, nobody, nobody, -1), may_wait.copy()
-        if candidates.size > 0:
-            everybody = np.concatenate((running, candidates))
+        if sharing.defers and sharing.jobs["most"][arrived].any():
+            may_wait = sharing.jobs["most"][arrived] > 0
+            everybody = np.concatenate((running, arrived[may_wait]))
             claims = claim(at, everybody, running.size, total, True)
             shares = share(at, claims, total)
             got = shares > 0
             before = SharedOut(everybody[got], claims.largest[got], shares[got], total)
+            is_deferred = may_wait.copy()
             is_deferred[may_wait] = ~got[running.size :]
-        deferred = arrived[is_deferred]
+            deferred, queueing = arrived[is_deferred], arrived[~is_deferred]
         tally["deferred"][0] = deferred.size
         sharing.deferred[: deferred.size] = deferred
-        starts, starting, waiting = find_starts(at, arrived, is_deferred)
-        is_malleable = sharing.jobs["most"][starting] > 0
-        jobs = np.concatenate((running, starting[is_malleable]))
-        total -= held[starting[~is_malleable]].sum()
+        starts, starting, waiting = find_starts(at, arrived, queueing)
+        jobs, number = np.append(running, starting), running.size
+        for job in starting:
+            if sharing.jobs["most"][job] > 0:
+                jobs[number] = job
+                number += 1
+            else:
+                total -= held[job]
+        jobs = jobs[:number]
         # What was shared out stands if all start that it counted with. Else it is shared out
         # anew, among deferred jobs, too, as long as they get nothing of it.
         claims = claim(at, jobs, jobs.size, total, waiting + deferred.size > 0)
@@ -375,16 +381,18 @@ def pass_of(
         if state.scalars["now"][0] < later < np.inf and later != wake_time[0]:
             wake_time[0] = later
             ask_to_wake(state, later)
-        for k in np.flatnonzero(counts < held_before):
-            resize(at, jobs[k], counts[k])
+        for k in range(jobs.size):
+            if counts[k] < held_before[k]:
+                resize(at, jobs[k], counts[k])
         start(at, starts, jobs[running.size :], counts[running.size :])
-        for k in np.flatnonzero((held_before > 0) & (counts > held_before)):
-            resize(at, jobs[k], counts[k])
+        for k in range(running.size):
+            if counts[k] > held_before[k]:
+                resize(at, jobs[k], counts[k])
 
     return make_pass
 
 
-@register_jitable
+@compiled
 def limits_of(
     at: Tables, jobs: IntArray, guaranteed: int, others_wait: bool
 ) -> tuple[IntArray, IntArray, IntArray]:
@@ -395,26 +403,29 @@ def limits_of(
     they wait for.
     """
     state, sharing = at
-    own, tally, held = sharing.jobs, sharing.tally, np.zeros_like(jobs)
-    members = tally["running"][0]
-    held[:members] = state.processors[jobs[:members]]
-    least, largest, request = own["least"][jobs], own["most"][jobs], own["request"][jobs]
-    least[guaranteed:] = 0
-    cannot_reclaim = not (sharing.reclaims or tally["no_start_before"][0] > state.scalars["now"][0])
-    for k in range(jobs.size if others_wait else 0):
-        if request[k] > 0:
-            largest[k] = min(largest[k], request[k])
-        if cannot_reclaim and (held[k] > 0 or not sharing.strict):
+    tally, held = sharing.tally[0], np.empty_like(jobs)
+    least, largest = np.empty_like(jobs), np.empty_like(jobs)
+    cannot_reclaim = not (sharing.reclaims or tally.no_start_before > state.scalars[0].now)
+    for k, job in enumerate(jobs):
+        own = sharing.jobs[job]
+        held[k] = state.processors[job] if k < tally.running else 0
+        least[k], largest[k] = own.least if k < guaranteed else 0, own.most
+        if others_wait and own.request > 0:
+            largest[k] = min(largest[k], own.request)
+        if others_wait and cannot_reclaim and (held[k] > 0 or not sharing.strict):
             largest[k] = 0
-    return held, least, np.maximum(largest, np.maximum(held, least))
+        largest[k] = max(largest[k], held[k], least[k])
+    return held, least, largest
 
 
-@register_jitable
+@compiled
 def lendable(at: Tables, jobs: IntArray) -> IntArray:
     """Return what each run holds beyond its least, which is lent to it if the rule reclaims it."""
-    state, sharing = at
-    least = sharing.jobs["least"][jobs]
-    return np.where((least > 0) & sharing.reclaims, state.processors[jobs] - least, 0)
+    (state, sharing), lent = at, np.zeros_like(jobs)
+    for k, job in enumerate(jobs):
+        least = sharing.jobs[job].least
+        lent[k] = state.processors[job] - least if least > 0 and sharing.reclaims else 0
+    return lent
 
 
 # Its steps where all are compiled
@@ -472,13 +483,11 @@ def _lent_ends(state: RunState, sharing: SharingMemory, held_back: int) -> Belie
 
 
 @compiled(forceinline=True)
-def _find_starts(
-    at: Tables, arrived: IntArray, is_deferred: BoolArray
-) -> tuple[int, IntArray, int]:
+def _find_starts(at: Tables, arrived: IntArray, queueing: IntArray) -> tuple[int, IntArray, int]:
     """Find them as EASY does; of who starts, say how many places were written to `found`."""
     state, sharing = at
     tally, queue, run = sharing.tally[0], sharing.queue, state.scalars[0]
-    for job in arrived[~is_deferred]:
+    for job in queueing:
         push(queue, job, state.processors[job], state.belief[job], sharing.jobs[job].key)
     free = run.free + lendable(at, sharing.running[: tally.running]).sum()
     held_back = free if tally.no_start_before > run.now else 0

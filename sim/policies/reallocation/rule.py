@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from predictors.base import BoolArray, FloatArray, IntArray
+from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
 from predictors.in_loop.oracle import may_ask_ahead
 from sim.engine.engine import Engine
@@ -40,6 +40,7 @@ from sim.state.machine_state import Run
 from sim.state.run_steps import padded
 from sim.state.view import View
 
+_limits_of, _lendable = direct(limits_of), direct(lendable)
 HOOKS = "share", "claims", "no_start_before", "wake"
 """What a rule says in a pass if it says so in Python."""
 
@@ -292,25 +293,25 @@ class ReallocatingScheduler:
         asked, sharing = jobs.tolist(), at[1]
         if others_wait:
             sharing.jobs["request"][jobs] = [*map(self.beliefs.fallback_request, asked)]
-        limits = limits_of(at, jobs, guaranteed, others_wait)
+        limits = _limits_of(at, jobs, guaranteed, others_wait)
         searches = sharing.searches[jobs] if self.rule.measures else sharing.searches
         return Members(asked, [*map(self.view.running.get, asked)], *limits, searches)
 
     def _find_starts(
-        self, at: Tables, arrived: IntArray, is_deferred: BoolArray
+        self, at: Tables, arrived: IntArray, queueing: IntArray
     ) -> tuple[list[Start], IntArray, int]:
         """Find them as backfilling does; of who starts, return all that it decides."""
         (state, sharing), rule = at, self.rule
         running = sharing.running[: sharing.tally["running"].item()]
         held = state.processors[running]
-        kept = held - lendable(at, running)
+        kept = held - _lendable(at, running)
         if rule.weighs_shrinks:
             kept = self._worth_keeping(at, running, arrived.tolist())
         lends = kept < held
         keeps = dict(zip(running[lends].tolist(), kept[lends].tolist(), strict=True))
         self.lends_otherwise = rule.weighs_shrinks and keeps != self.lending_view._kept
         not_before = sharing.tally["no_start_before"].item()
-        self.lending_view.take_in(arrived[~is_deferred].tolist(), keeps, not_before)
+        self.lending_view.take_in(queueing.tolist(), keeps, not_before)
         decisions = self.inner.decide()
         self.lending_view.expect(decisions)
         starts = [d for d in decisions if type(d) is Start]
