@@ -68,7 +68,7 @@ def performance_others() -> list[str]:
         for name in ("shared", "long")
         for row in speeds(name)
     ]
-    rows += [(f"reallocation, {row['rule']}, an event", row["ratio"], row["limit"])
+    rows += [(f"reallocation, {row['rule']}", row["ratio"], row["limit"])
              for row in speeds("malleable")]  # fmt: skip
     rows += [("failing nodes, " * ("us_per_job" in row) + row["rule"], row["ratio"],
               row.get("limit") or "–") for row in speeds("evolving")]  # fmt: skip

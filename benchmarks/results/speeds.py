@@ -62,7 +62,7 @@ SPEEDS: dict[str, tuple[Special, tuple[str, ...]]] = {
     "backtests": (backtests, (CIRRUS, SDSC)),
     "learned": (printed("bench_learned"), ()),
     "shared": (printed("bench_shared"), ()),
-    "malleable": (printed("bench_malleable", "--rounds", "2"), ()),
+    "malleable": (printed("bench_malleable"), ()),
     "evolving": (printed("bench_evolving"), ()),
     "long": (printed("bench_long"), ()),
     "growth": (printed("bench_growth", "--rounds", "2"), ()),

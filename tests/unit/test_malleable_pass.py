@@ -130,6 +130,28 @@ def test_what_rigid_jobs_start_on_is_not_shared_out(start: list[int]) -> None:
     assert told == [([0, *(job for job in start if job != RIGID)], TOTAL - 3)]
 
 
+def test_shares_do_not_stand_if_a_rigid_job_starts_on_processors_that_they_counted_with() -> None:
+    """Of 8 processors 1 gets something with 0, which runs; then 9 starts on 3 of them."""
+    tables, totals = tables_of([2]), []
+    tables[0].processors[RIGID] = 3
+    limits = {"held": np.array([2, 0]), "least": np.ones(2, int), "largest": np.full(2, 4)}
+
+    def share(at: Any, claims: Any, total: int) -> Any:
+        totals.append(total)
+        return np.array([2, 2])
+
+    pass_of(
+        lambda at: np.array([1, RIGID]),
+        lambda *_: SimpleNamespace(searches=np.zeros(0), **limits),
+        share,
+        lambda *_: ("starts", np.array([1, RIGID]), 0),
+        lambda at, jobs, claims, shares, total: (shares, np.inf),
+        lambda *_: None,
+        lambda *_: None,
+    )(tables)
+    assert totals == [TOTAL, TOTAL - 3]
+
+
 @pytest.mark.parametrize(
     ("due", "asked"), [([30.0, 20.0], [20.0]), ([20.0, 10.0], []), ([20.0, 12.0], [])]
 )

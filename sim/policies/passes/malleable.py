@@ -281,13 +281,10 @@ class SharedOut(NamedTuple):
 
 
 @compiled
-def still_valid(
-    before: SharedOut, jobs: IntArray, least: IntArray, largest: IntArray, total: int
-) -> bool:
+def still_valid(before: SharedOut, jobs: IntArray, least: IntArray, largest: IntArray) -> bool:
     """Say whether the shares stand after the starts: among the same jobs with the same limits."""
-    if total != before.total or not np.array_equal(jobs, before.jobs):
-        return False
-    return np.array_equal(largest, before.largest) and not (before.shares < least).any()
+    is_same = np.array_equal(jobs, before.jobs) and np.array_equal(largest, before.largest)
+    return is_same and not (before.shares < least).any()
 
 
 # The pass
@@ -355,7 +352,7 @@ def pass_of(
         tally["deferred"][0] = deferred.size
         sharing.deferred[: deferred.size] = deferred
         starts, starting, waiting = find_starts(at, arrived, queueing)
-        jobs, number = np.append(running, starting), running.size
+        jobs, number = np.concatenate((running, starting)), running.size
         for job in starting:
             if sharing.jobs["most"][job] > 0:
                 jobs[number] = job
@@ -367,7 +364,8 @@ def pass_of(
         # anew, among deferred jobs, too, as long as they get nothing of it.
         claims = claim(at, jobs, jobs.size, total, waiting + deferred.size > 0)
         shares = before.shares
-        if jobs.size > 0 and not still_valid(before, jobs, claims.least, claims.largest, total):
+        stands = total == before.total and still_valid(before, jobs, claims.least, claims.largest)
+        if jobs.size > 0 and not stands:
             if deferred.size > 0:
                 everybody = np.concatenate((jobs, deferred))
                 shares = share(at, claim(at, everybody, jobs.size, total, True), total)
@@ -610,7 +608,8 @@ class CompiledSharingRule(CompiledRule):
         least, read, serial_time = own["least"], own["read"], own["serial_time"]
         for job in np.flatnonzero(engine.malleable).tolist():
             least[job] = rule.start_count(beliefs, job)
-            rows[job] = beliefs.read_off(job, rule.read_off)
+            if rule.reads_off:
+                rows[job] = beliefs.read_off(job, rule.read_off)
             read[job] = beliefs.has_table(job)
             serial_time[job] = beliefs.serial_time(job) if rule.weighs_work else 0.0
             if rule.weighs_work and job == engine.view.predictor._asked.explained:

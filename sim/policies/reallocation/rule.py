@@ -131,6 +131,11 @@ class Reallocation:
         return np.zeros(0)
 
     @property
+    def reads_off(self) -> bool:
+        """Whether `shares` needs anything of a job that `read_off` returns."""
+        return type(self).read_off is not Reallocation.read_off
+
+    @property
     def weighs_work(self) -> bool:
         """Whether `shares` needs the work that is left."""
         return False
@@ -310,8 +315,7 @@ class ReallocatingScheduler:
         lends = kept < held
         keeps = dict(zip(running[lends].tolist(), kept[lends].tolist(), strict=True))
         self.lends_otherwise = rule.weighs_shrinks and keeps != self.lending_view._kept
-        not_before = sharing.tally["no_start_before"].item()
-        self.lending_view.take_in(queueing.tolist(), keeps, not_before)
+        self.lending_view.take_in(queueing.tolist(), keeps, sharing.tally["no_start_before"].item())
         decisions = self.inner.decide()
         self.lending_view.expect(decisions)
         starts = [d for d in decisions if type(d) is Start]
