@@ -472,7 +472,7 @@ def replan(state: RunState, memory: RuleMemory) -> int:
 # The rules
 
 _update_profile, _compress = direct(update_profile), direct(compress)
-_reserve_best = direct(reserve_best)
+_reserve_best, _profile_change = direct(reserve_best), direct(profile_change)
 
 
 class Conservative:
@@ -541,17 +541,17 @@ class ConservativeScheduler(QueueScheduler):
 
     def _changes(self) -> tuple[FloatArray, bool]:
         """Return what runs hold otherwise than believed, and whether more has changed."""
-        view, now, moved = self.view, self.view.now, self.view.changes.moved_ends
-        running = {*view.running.values()}
-        granted = running & view.changes.granted
+        view, now, seen = self.view, self.view.now, self.view.changes
+        running, moved = view.running, seen.moved_ends
+        granted = {run for run in seen.granted if running.get(run.job) is run}
         ends = [(moved.get(run, run.believed_end), now, run.processors) for run in view.ended]
         ends += [
             (max(former, now), run.believed_end, run.processors)
             for run, former in moved.items()
-            if run in running and run not in granted
+            if running.get(run.job) is run and run not in granted
         ]
-        changes = np.array([profile_change(*one) for one in ends]).reshape(-1, 3)
-        return changes, view.changes.outages_changed or bool(granted)
+        changes = np.array([_profile_change(*one) for one in ends]).reshape(-1, 3)
+        return changes, seen.outages_changed or bool(granted)
 
 
 class OpenConservativeScheduler(OpenQueueScheduler, ConservativeScheduler):
