@@ -26,9 +26,10 @@ class Checker(Watcher):
     resized, to feasible counts; beliefs lie ahead; EASY
     backfills nobody who would delay the head's reservation; conservative
     reservations fit together, and move later only when a belief has grown (with
-    open counts: their ends; under reallocation: or when a change is paid for, a run is
-    believed slower on more than it keeps, or the rule lets nobody start); no job with
-    an open count moves a reservation. At the end: held areas balance and nothing is held.
+    open counts: their ends; under reallocation: or when a change is paid for, or asked about
+    anew of a predictor that learns, a run is believed slower on more than it keeps, or the
+    rule lets nobody start); no job with an open count moves a reservation. At the end: held
+    areas balance and nothing is held.
 
     Raises
     ------
@@ -57,8 +58,8 @@ class Checker(Watcher):
         has_grown |= bool(changes.revised or changes.outages_changed)
         self._is_excused = has_grown or (self._may_move_reservations and bool(changes.granted))
         if promise == "inner":
-            rule = scheduler.rule
-            excused = self._is_excused or (self._has_changed and not rule.cost.free)
+            rule, learns = scheduler.rule, view.predictor.learns
+            excused = self._is_excused or (self._has_changed and (learns or not rule.cost.free))
             excused = excused or rule.shrinks_unasked or scheduler.lends_otherwise
             excused = excused or scheduler.lending_view._keeps_otherwise
             self._is_excused = excused or _is_slower_on_more(view, scheduler)
