@@ -13,7 +13,7 @@ ROWS = json.loads((ROOT / "docs/results/performance_growth/data.json").read_text
     "rows"
 ]
 
-ABOVE = [("equi", "processors")]
+ABOVE = [("iterative", "processors")]
 """What is known to grow by more than its limit; the page says so."""
 
 
