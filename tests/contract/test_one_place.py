@@ -179,6 +179,13 @@ def unchanged(folder, edit, asked):
     return [name for name in was if was[name] == now[name]]
 
 
+def test_the_lines_to_edit_stand_once():
+    edits = [*EDITS.values(), *(edit[1:] for edit in SHARING.values())]
+    texts = [(ROOT / "sim/policies" / file).read_text(encoding="utf-8") for file, *_ in edits]
+    pairs = zip(edits, texts, strict=True)
+    assert [edit for edit, text in pairs if text.count(edit[1]) != 1] == []
+
+
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory):
     """A copy of the packages and of what composes configurations."""
