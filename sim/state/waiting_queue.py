@@ -189,12 +189,12 @@ def pop(queue: Queue, place: int) -> int:
     return int(queue.job[place])
 
 
-_tidy, _tables_of = direct(tidy), direct(tables_of)
+_tidy = direct(tidy)
 
 
 def jobs_in(queue: Queue) -> IntArray:
     """Return the waiting jobs, in queue order."""
-    job, processors, *_ = _tables_of(queue)
+    job, processors, *_ = tables_of(queue)
     waiting = slice(*queue.at[["first", "last"]].item())
     jobs: IntArray = job[waiting][processors[waiting] > 0]
     return jobs
@@ -232,7 +232,7 @@ class WaitingQueue:
 
     def rebind(self) -> None:
         """Name the tables by which compiled code has replaced others."""
-        for name, table in zip(BY_PLACE, _tables_of(self.tables), strict=True):
+        for name, table in zip(BY_PLACE, tables_of(self.tables), strict=True):
             setattr(self, name, table)
 
     @property
@@ -251,7 +251,7 @@ class WaitingQueue:
     def places(self) -> IntArray:
         """Return the places of all waiting jobs, in queue order."""
         first, last = self.tables.at[["first", "last"]].item()
-        places: IntArray = first + np.flatnonzero(_tables_of(self.tables)[1][first:last])
+        places: IntArray = first + np.flatnonzero(tables_of(self.tables)[1][first:last])
         return places
 
     def place_of(self) -> dict[int, int]:

@@ -134,7 +134,7 @@ SHARING = {
     "room": ("pdpa", PASS, "max(largest[k], held[k], least[k])", "least[k]"),
     "deferred": ("hesrpt", PASS, "got = shares > 0", "got = shares >= 0"),
     "order of steps": ("hesrpt", PASS, "= ~got[running.size :]", "= got[running.size :]"),
-    "growth": ("equi", PASS, "if counts[k] > held_before[k]:", "if counts[k] < 0:"),
+    "growth": ("equi", PASS, "counts[: running.size] > held", "counts[: running.size] < held"),
     "work left": ("hesrpt", BELIEFS, "* after / before", "/ after"),
     "limits": ("expand", PASS, "else 0, own.most", "else 0, own.least"),
     "who starts": ("equi", PASS, "total -= held[job]", "total -= 0"),
@@ -169,7 +169,6 @@ def unchanged(folder, edit, asked):
     file, before, after = edit
     source = folder / "sim/policies" / file
     text = source.read_text(encoding="utf-8")
-    assert text.count(before) == 1
     was = played(folder, asked)
     source.write_text(text.replace(before, after), encoding="utf-8")
     try:

@@ -508,12 +508,13 @@ def test_where_nobody_gives_up_processors_only_a_strict_head_lets_starts_have_mo
         ({"largest": [8, 9]}, False),
         ({"jobs": [5, 7]}, False),
         ({"jobs": [5]}, False),
+        ({"total": 5}, False),
     ],
 )
 def test_shares_stand_after_the_starts_where_nothing_of_them_has_changed(other, hold):
     """Of 4 processors, of which one job got 1 and another 3."""
-    told = {"jobs": [5, 6], "least": [1, 1], "largest": [8, 8]} | other
+    told = {"jobs": [5, 6], "least": [1, 1], "largest": [8, 8], "total": 4} | other
     jobs, largest = np.array([5, 6]), np.array([8, 8])
     before = SharedOut(jobs, largest, np.array([1, 3]), 4)
     asked = [np.array(told[name]) for name in ("jobs", "least", "largest")]
-    assert still_valid(before, *asked) == hold
+    assert still_valid(before, *asked, told["total"]) == hold

@@ -472,7 +472,7 @@ def replan(state: RunState, memory: RuleMemory) -> int:
 # The rules
 
 _update_profile, _compress = direct(update_profile), direct(compress)
-_reserve_best, _profile_change = direct(reserve_best), direct(profile_change)
+_reserve_best = direct(reserve_best)
 
 
 class Conservative:
@@ -550,7 +550,7 @@ class ConservativeScheduler(QueueScheduler):
             for run, former in moved.items()
             if running.get(run.job) is run and run not in granted
         ]
-        changes = np.array([_profile_change(*one) for one in ends]).reshape(-1, 3)
+        changes = np.array([profile_change(*one) for one in ends]).reshape(-1, 3)
         return changes, seen.outages_changed or bool(granted)
 
 

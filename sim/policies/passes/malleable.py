@@ -281,10 +281,12 @@ class SharedOut(NamedTuple):
 
 
 @compiled
-def still_valid(before: SharedOut, jobs: IntArray, least: IntArray, largest: IntArray) -> bool:
+def still_valid(
+    before: SharedOut, jobs: IntArray, least: IntArray, largest: IntArray, total: int
+) -> bool:
     """Say whether the shares stand after the starts: among the same jobs with the same limits."""
-    is_same = np.array_equal(jobs, before.jobs) and np.array_equal(largest, before.largest)
-    return is_same and not (before.shares < least).any()
+    is_same = total == before.total and np.array_equal(jobs, before.jobs)
+    return is_same and np.array_equal(largest, before.largest) and not (before.shares < least).any()
 
 
 # The pass
@@ -339,8 +341,8 @@ def pass_of(
         queueing, deferred = arrived, arrived[:0]
         before = SharedOut(deferred, deferred, deferred, -1)
         # Where jobs may get nothing, those are deferred who do, all others may queue.
-        if sharing.defers and sharing.jobs["most"][arrived].any():
-            may_wait = sharing.jobs["most"][arrived] > 0
+        may_wait = sharing.jobs["most"][arrived] > 0
+        if sharing.defers and may_wait.any():
             everybody = np.concatenate((running, arrived[may_wait]))
             claims = claim(at, everybody, running.size, total, True)
             shares = share(at, claims, total)
@@ -364,8 +366,7 @@ def pass_of(
         # anew, among deferred jobs, too, as long as they get nothing of it.
         claims = claim(at, jobs, jobs.size, total, waiting + deferred.size > 0)
         shares = before.shares
-        stands = total == before.total and still_valid(before, jobs, claims.least, claims.largest)
-        if jobs.size > 0 and not stands:
+        if jobs.size > 0 and not still_valid(before, jobs, claims.least, claims.largest, total):
             if deferred.size > 0:
                 everybody = np.concatenate((jobs, deferred))
                 shares = share(at, claim(at, everybody, jobs.size, total, True), total)
@@ -379,13 +380,11 @@ def pass_of(
         if state.scalars["now"][0] < later < np.inf and later != wake_time[0]:
             wake_time[0] = later
             ask_to_wake(state, later)
-        for k in range(jobs.size):
-            if counts[k] < held_before[k]:
-                resize(at, jobs[k], counts[k])
+        for k in np.flatnonzero(counts < held_before):
+            resize(at, jobs[k], counts[k])
         start(at, starts, jobs[running.size :], counts[running.size :])
-        for k in range(running.size):
-            if counts[k] > held_before[k]:
-                resize(at, jobs[k], counts[k])
+        for k in np.flatnonzero(counts[: running.size] > held_before[: running.size]):
+            resize(at, jobs[k], counts[k])
 
     return make_pass
 
@@ -608,7 +607,7 @@ class CompiledSharingRule(CompiledRule):
         least, read, serial_time = own["least"], own["read"], own["serial_time"]
         for job in np.flatnonzero(engine.malleable).tolist():
             least[job] = rule.start_count(beliefs, job)
-            if rule.reads_off:
+            if rule.has_curve_values:
                 rows[job] = beliefs.read_off(job, rule.read_off)
             read[job] = beliefs.has_table(job)
             serial_time[job] = beliefs.serial_time(job) if rule.weighs_work else 0.0

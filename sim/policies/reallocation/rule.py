@@ -131,8 +131,8 @@ class Reallocation:
         return np.zeros(0)
 
     @property
-    def reads_off(self) -> bool:
-        """Whether `shares` needs anything of a job that `read_off` returns."""
+    def has_curve_values(self) -> bool:
+        """Whether `read_off` returns anything of a job, for the `curve_values` of `Claims`."""
         return type(self).read_off is not Reallocation.read_off
 
     @property
@@ -321,8 +321,8 @@ class ReallocatingScheduler:
         starts = [d for d in decisions if type(d) is Start]
         self._decisions = [d for d in decisions if type(d) is not Start]
         starting = np.array([start.job for start in starts], np.int64)
-        counts = [start.processors for start in starts]
-        state.processors[starting] = sharing.jobs["least"][starting] = counts
+        state.processors[starting] = [start.processors for start in starts]
+        sharing.jobs["least"][starting] = state.processors[starting]
         waiting = self.inner.queue.waiting if isinstance(self.inner, QueueScheduler) else 0
         return starts, starting, waiting
 
