@@ -181,18 +181,24 @@ def direct(function: Callable[Given, Found]) -> Callable[Given, Found]:
     >>> last(np.arange(3.0)), last(np.arange(4.0))
     (2.0, 3.0)
     """
-    entry, made = None, cast(Any, function)
+    entry: Any = None
 
     def call(*arguments: Any) -> Any:
         nonlocal entry
-        if entry is not None:
-            return entry(*arguments)
-        found = made(*arguments)
-        if hasattr(made, "get_overload"):  # not where nothing is compiled
-            entry = made.get_overload(tuple(map(typeof, arguments)))
-        return found
+        if entry is None:
+            entry = of_types(function, *arguments)
+        return entry(*arguments)
 
     return cast(Callable[Given, Found], call)
+
+
+def of_types(function: Callable[Given, Found], *arguments: Any) -> Callable[Given, Found]:
+    """Return a compiled function for arguments of the types of these; see `direct`."""
+    made, kinds = cast(Any, function), tuple(map(typeof, arguments))
+    if not hasattr(made, "get_overload"):  # nothing is compiled
+        return function
+    made.compile(kinds)
+    return cast(Callable[Given, Found], made.get_overload(kinds))
 
 
 def record(**fields: Any) -> np.dtype[Any]:

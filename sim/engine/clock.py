@@ -4,6 +4,7 @@ import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from heapq import heappush
+from math import inf
 from typing import Any
 
 import simpy
@@ -55,14 +56,17 @@ class Clock(simpy.Environment):
     miss an absolute time by a rounding error, and instants must not be missed.
     """
 
-    def run_instants(self, then: Callable[[float], None]) -> None:
-        """Take in all that happens at an instant, then call `then`, until nothing is left."""
+    def run_instants(self, then: Callable[[float, float], None]) -> None:
+        """Take in all that happens at an instant, then call `then`, until nothing is left.
+
+        It is called with this instant and with the next of which the clock knows, or infinity.
+        """
         queue = self._queue
         while queue:
             now = queue[0][0]
             while queue and queue[0][0] == now:
                 self.step()
-            then(now)
+            then(now, queue[0][0] if queue else inf)
 
 
 @contextmanager

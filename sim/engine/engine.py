@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -121,10 +122,10 @@ class Engine:
     def run(self) -> Records:
         """Run until nothing is left to happen."""
         if self.compiled is None:
-            nobody = EmptyMemory(WaitingQueue().tables)
+            nobody = EmptyMemory(WaitingQueue(0).tables)
             self.event_manager.bind(self.process_and_decide, nobody, must_ask=always_ask)
         self._scalars = self.event_manager.tables.scalars
-        self.expect_next()
+        self.expect_next(self.event_manager.next_event_time)
         self.clock.run_instants(self._instant)
         book = self.compiled or self.log
         if waiting := len(self.trace.jobs) - book.ended:
@@ -155,11 +156,17 @@ class Engine:
         """Let the policy decide at this instant."""
         self._scalars["pass_due"] = 1
 
-    def expect_next(self) -> None:
-        """See to it that the clock stops when something happens next."""
-        following, expected = self.event_manager.next_event_time, self._next
+    def expect_next(self, following: float) -> None:
+        """See to it that the clock stops when something happens next.
+
+        Parameters
+        ----------
+        following : float
+            When that is, seconds; infinity if nothing happens.
+        """
+        expected = self._next
         is_due = expected is not None and expected.callbacks and expected.time <= following
-        if following < np.inf and not is_due:
+        if following < inf and not is_due:
             self._next = EventNotice(self.clock, following, END, self._begin_instant)
 
     def _begin_instant(self, occurrence: Any) -> None:
@@ -235,15 +242,18 @@ class Engine:
             Seconds, not before now.
         """
         self.event_manager.set_believed_end(run, end)
-        self.expect_next()
+        self.expect_next(self.event_manager.next_event_time)
 
     # What is decided
 
-    def _instant(self, now: float) -> None:
+    def _instant(self, now: float, until: float) -> None:
         """Take in what is in the books, each instant with its pass, up to a chance for Python."""
-        self.event_manager.advance(now, self.clock.peek())
-        self._tell_progress()
-        self.expect_next()
+        following = self.event_manager.advance(now, until)
+        if self.watchers:
+            if self.compiled is not None:
+                self.compiled.tell_passed()
+            self._tell_progress()
+        self.expect_next(following)
 
     def process_and_decide(self, now: float) -> None:
         """Take in what is in the books of an instant, and make its pass."""
@@ -265,9 +275,8 @@ class Engine:
 
     def _tell_progress(self) -> None:
         """Tell whoever watches how far the run is, now and then."""
-        is_time = self._scalars["passes"].item() % INSTANTS == 0
         for watcher in self.watchers:
-            if is_time and watcher.is_due():
+            if self._scalars["passes"].item() % INSTANTS == 0 and watcher.is_due():
                 book, now = self.compiled or self.log, self._scalars["now"].item()
                 arrived, running = self._scalars[["arrived", "running"]].item()
                 queued = arrived - self._awaited - running - book.ended

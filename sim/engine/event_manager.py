@@ -5,13 +5,14 @@ they wait for.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, RuntimePredictor
-from predictors.compiling import direct
+from predictors.compiling import direct, of_types
 from sim.engine.loop import INSTANTS, advance, bind
 from sim.engine.protocols import CompiledRule
 from sim.engine.run_log import explained
@@ -64,16 +65,23 @@ class EventManager:
         """
         self._answer = answer
         rule: Any = bind(self.tables, memory, **functions)
-        self._bound = self.tables, self.calendar, rule, memory
-        self._advance = direct(advance)  # of this kind of memory
+        bound = rule, self.calendar
+        self._advance = partial(of_types(advance, *bound, 0.0, 0.0), *bound)
         self._pass_due = self.tables.scalars["pass_due"]
 
-    def advance(self, instant: float, until: float) -> None:
-        """Go through instants, up to a chance for Python; see `sim.engine.loop.advance`."""
-        following = self._advance(*self._bound, instant, until)
+    def advance(self, instant: float, until: float) -> float:
+        """Go through instants, up to a chance for Python; see `sim.engine.loop.advance`.
+
+        Returns
+        -------
+        float
+            When something happens next, seconds; infinity if nothing does.
+        """
+        following = self._advance(instant, until)
         while self._pass_due.item():
             self._answer(following)
-            following = self._advance(*self._bound, -np.inf, until)
+            following = self._advance(-np.inf, until)
+        return following
 
     # One thing at a time, as rules in Python decide it
 
@@ -185,13 +193,10 @@ class CompiledRun(EventManager):
         over[self.calendar.event_job[: run["running"]]] = False
         return over
 
-    def advance(self, instant: float, until: float) -> None:
-        """Do the same, and tell whoever needs that of each pass."""
-        super().advance(instant, until)
-        engine = self._engine
-        if self.next_event_time == np.inf:
-            self._rule.finish()
+    def tell_passed(self) -> None:
+        """Tell whoever needs that that a pass was carried out."""
         if self._tells:
+            engine = self._engine
             arrivals = self.tables.scalars[["now", "first_arrived", "arrived"]]
             engine.state.now, *arrived = arrivals.item()
             engine.shown.arrive(range(*arrived))
@@ -206,6 +211,7 @@ class CompiledRun(EventManager):
 
     def records(self, predictor: RuntimePredictor, submit: FloatArray) -> Records:
         """Return what happened; runs and their allocations in the order of the starts."""
+        self._rule.finish()
         state, engine, submitted = self.tables, self._engine, len(submit)
         order = state.start_order.astype(np.min_scalar_type(-submitted))
         end, start, allocated = self.calendar.end_time, state.start_time, state.processors

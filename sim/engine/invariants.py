@@ -151,7 +151,6 @@ class Checker(Watcher):
 
     def _check_head(self, seen: RunSoFar, scheduler: Any, started: list[int]) -> None:
         view, queue = seen.view, scheduler.queue
-        queue.rebind()
         if queue.waiting == 0:
             return
         place, ends = queue.head(), view.believed_ends.rows()
@@ -171,7 +170,6 @@ class Checker(Watcher):
         """
         is_inner, is_open = scheduler.promise == "inner", scheduler.promise == "ends"
         queue, before = (scheduler.inner if is_inner else scheduler).queue, self._reserved
-        queue.rebind()
         at = queue.places()
         columns = queue.job[at], queue.start[at], queue.processors[at], queue.runtime[at]
         rows = [*zip(*(column.tolist() for column in columns), strict=True)]
@@ -191,7 +189,6 @@ class Checker(Watcher):
         """Check that reservations of open counts and all that runs or starts fit together."""
         if seen.view.free + sum(self._runs[job][1] for job in started) == 0:
             return  # and none is made
-        scheduler.queue.rebind()
         reserved = scheduler.reserved_starts()
         for job, (start, _, _) in reserved.items():
             _require(start > seen.view.now, seen, f"job index {job} is reserved in the past")

@@ -8,22 +8,20 @@ started are planned.
 
 from collections.abc import Callable
 from functools import cache
-from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numba import config, typeof, types
+from numba import typeof, types
 from numba.experimental import structref
 
 from predictors.compiling import PACKAGES, compiled
 from sim.errors import PolicyError
-from sim.state.run_state import RunState, struct_type
+from sim.state.run_state import RunState, struct_type, structure
 from sim.state.run_steps import Calendar, next_event_time, plan_ends, process_instant, start
 from sim.state.waiting_queue import Queue, pop, tidy
 
 INSTANTS = 256
 """Instants between two chances for Python to show progress and to be interrupted, as a rule."""
-_numba: Any = config
 _typeof: Any = typeof
 
 
@@ -32,6 +30,9 @@ class BoundRule(structref.StructRefProxy):
 
     Attributes
     ----------
+    state : RunState
+    memory : object
+        What the rule keeps from pass to pass.
     must_ask : callable
         Says whether the pass of this instant has to wait for what Python says.
     prepare : callable
@@ -44,6 +45,8 @@ class BoundRule(structref.StructRefProxy):
         Finds who starts; returns how many places of its queue were written to ``found``.
     """
 
+    state: RunState
+    memory: Any
     must_ask: Callable[[RunState, Any], bool]
     prepare: Callable[[RunState, Any], None]
     choose: Callable[[RunState, Any, int], bool]
@@ -51,7 +54,7 @@ class BoundRule(structref.StructRefProxy):
     decide: Callable[[RunState, Any], int]
 
 
-FIELDS = tuple(BoundRule.__annotations__)
+FUNCTIONS = tuple(BoundRule.__annotations__)[2:]
 BoundRuleType = struct_type(BoundRule)
 
 
@@ -99,7 +102,9 @@ def start_nobody(state: RunState, memory: Any) -> int:
 
 
 DEFAULTS = dict(
-    zip(FIELDS, (never_ask, prepare_nothing, keep_count, queue_nobody, start_nobody), strict=True)
+    zip(
+        FUNCTIONS, (never_ask, prepare_nothing, keep_count, queue_nobody, start_nobody), strict=True
+    )
 )
 
 
@@ -116,14 +121,24 @@ def _maker(state: types.Type, memory: types.Type) -> Callable[..., BoundRule]:
     more = {"choose": (types.int64,), "admit": (types.int64,)}
     signature = tuple(
         types.FunctionType(result.get(name, types.void)(state, memory, *more.get(name, ())))
-        for name in FIELDS
+        for name in FUNCTIONS
     )
-    made: Any = compiled(signature_or_function=signature)(_made)
+    fields = cast(Any, types).Tuple((state, memory, *signature))
+    made: Any = compiled(signature_or_function=(fields,))(_made)
     return cast(Callable[..., BoundRule], made)
 
 
-def _made(must_ask: Any, prepare: Any, choose: Any, admit: Any, decide: Any) -> BoundRule:
-    return BoundRule(must_ask, prepare, choose, admit, decide)  # type: ignore[no-untyped-call]
+def _made(fields: tuple[Any, ...]) -> BoundRule:
+    return BoundRule(*fields)  # type: ignore[no-untyped-call]
+
+
+def _make(fields: tuple[Any, ...]) -> BoundRule:
+    state, memory, *_ = fields
+    if type(memory).__module__.partition(".")[0] not in (*PACKAGES, "builtins", "numpy"):
+        kind = f"{type(memory).__module__}.{type(memory).__qualname__}"
+        kept = "keep its data in RuleMemory.plugin_data"
+        raise PolicyError(f"the memory of a compiled rule is of type {kind}; {kept}")
+    return _maker(_typeof(state), _typeof(memory))(fields)
 
 
 def bind(state: RunState, memory: Any, **functions: Callable[..., Any]) -> BoundRule:
@@ -134,20 +149,12 @@ def bind(state: RunState, memory: Any, **functions: Callable[..., Any]) -> Bound
     PolicyError
         If the memory is of a type that other processes may not know, as the loop is kept for it.
     """
-    every: dict[str, Any] = DEFAULTS | functions
-    if _numba.DISABLE_JIT:
-        return cast(BoundRule, SimpleNamespace(**every))
-    if type(memory).__module__.partition(".")[0] not in (*PACKAGES, "builtins", "numpy"):
-        kind = f"{type(memory).__module__}.{type(memory).__qualname__}"
-        kept = "keep its data in RuleMemory.plugin_data"
-        raise PolicyError(f"the memory of a compiled rule is of type {kind}; {kept}")
-    return _maker(_typeof(state), _typeof(memory))(*(every[name] for name in FIELDS))
+    fields = {"state": state, "memory": memory, **DEFAULTS, **functions}
+    return cast(BoundRule, structure(_make, fields, fields))
 
 
 @compiled
-def advance(
-    state: RunState, calendar: Calendar, rule: BoundRule, memory: Any, instant: float, until: float
-) -> float:
+def advance(rule: BoundRule, calendar: Calendar, instant: float, until: float) -> float:
     """Go through instants, each with one pass at its end, as long as no Python is needed.
 
     It stops where a pass has to wait for what Python says (`pass_due` is 1 then), or a job for how
@@ -156,11 +163,8 @@ def advance(
 
     Parameters
     ----------
-    state : RunState
-    calendar : Calendar
     rule : BoundRule
-    memory : object
-        What the rule keeps from pass to pass.
+    calendar : Calendar
     instant : float
         That is taken in first, seconds; -infinity to go on in one of which Python was asked.
     until : float
@@ -172,6 +176,7 @@ def advance(
         When something happens next, in seconds; infinity if nothing does; the present instant
         where Python is asked.
     """
+    state, memory = rule.state, rule.memory
     run = state.scalars[0]
     while True:
         if instant > -np.inf:

@@ -224,8 +224,6 @@ def _queue_scheduler(scheduler: Any) -> QueueScheduler | None:
     """Return who keeps the queue, behind all that add to what it decides."""
     while scheduler is not None and not isinstance(scheduler, QueueScheduler):
         scheduler = getattr(scheduler, "inner", None)
-    if scheduler is not None:
-        scheduler.queue.rebind()
     return scheduler
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled, direct, record
 from sim.errors import PolicyError
-from sim.state.run_state import kinds_in, longer, maker, rank_in, struct_type, structure
+from sim.state.run_state import kinds_in, maker, rank_in, struct_type, structure
 
 AT = record(
     first=int,
@@ -28,16 +28,23 @@ BLOCK = 64
 """Jobs of the queue that share a summary."""
 SIZES = 32
 """Sizes of jobs that summaries tell apart: 1, 2 to 3, 4 to 7 processors, ..."""
+WHOLE, AHEAD = 0, 1
 BY_PLACE = "job", "processors", "runtime", "start", "key", "found"
 """Tables with an entry a place."""
 
 
 class Queue(structref.StructRefProxy):
-    """Waiting jobs by place; every table may grow when a job is added.
+    """Waiting jobs by place; there are as many places as there are jobs.
 
     Attributes
     ----------
     at : numpy.ndarray of AT, shape (1,)
+    too_long : numpy.ndarray of float, shape (2, 32), seconds
+        Room for what is too long for jobs of `2 ** i` processors or more: of the `WHOLE` queue, and
+        of those `AHEAD` of a job.
+    hold_end : numpy.ndarray of float, shape (h,), seconds
+    hold_processors : numpy.ndarray of int, shape (h,)
+        Room for who holds processors until when, once others have started, and reserved.
     job : numpy.ndarray of int, shape (n,)
     processors : numpy.ndarray of int, shape (n,)
         The count that the allocation rule chose; 0 where a place is empty: its job has started.
@@ -58,6 +65,9 @@ class Queue(structref.StructRefProxy):
     """
 
     at: NDArray[Any]
+    too_long: FloatArray
+    hold_end: FloatArray
+    hold_processors: IntArray
     job: IntArray
     processors: IntArray
     runtime: FloatArray
@@ -72,34 +82,14 @@ class Queue(structref.StructRefProxy):
 QueueType = struct_type(Queue)
 
 
-@compiled
-def tables_of(queue: Queue) -> tuple[NDArray[Any], ...]:
-    """Return the tables `BY_PLACE`."""
-    return queue.job, queue.processors, queue.runtime, queue.start, queue.key, queue.found
-
-
-@compiled
-def unknown_blocks(jobs: int) -> tuple[FloatArray, NDArray[np.bool_], FloatArray]:
-    """Return room for what is known of the blocks of so many places: nothing so far."""
-    blocks = jobs // BLOCK + 1
-    return np.zeros((blocks, SIZES)), np.zeros(blocks, np.bool_), np.full(blocks, -np.inf)
-
-
-@compiled
-def forget(queue: Queue, first: int, last: int) -> None:
-    """Forget the summaries of blocks whose jobs have changed, from one place to another."""
-    queue.summarised[first // BLOCK : last // BLOCK + 1] = False
-
-
 @compiled(forceinline=True)
 def drop_stale(queue: Queue) -> None:
     """Forget the summaries of blocks whose jobs are others than at the last search."""
     at = queue.at[0]
     if at.searched_layout != at.layout:
-        at.searched_layout = at.layout
-        queue.summarised[:] = False
-    elif at.searched < at.last:
-        forget(queue, at.searched, at.last - 1)
+        at.searched, at.searched_layout = 0, at.layout
+    for block in range(at.searched // BLOCK, (at.last + BLOCK - 1) // BLOCK):
+        queue.summarised[block] = False
     at.searched = at.last
 
 
@@ -107,17 +97,6 @@ def drop_stale(queue: Queue) -> None:
 def forget_all(queue: Queue) -> None:
     """Forget all summaries: runtimes have changed."""
     queue.at[0].searched_layout = -1
-
-
-@compiled(inline="always")
-def _grow(queue: Queue) -> None:
-    """Double the room for jobs."""
-    size = 2 * queue.job.size
-    queue.job, queue.processors = longer(queue.job, size), longer(queue.processors, size)
-    queue.runtime, queue.start = longer(queue.runtime, size), longer(queue.start, size)
-    queue.key, queue.found = longer(queue.key, size), np.zeros(size, np.int64)
-    queue.shortest, queue.summarised, queue.soonest = unknown_blocks(size)
-    queue.at[0].layout += 1
 
 
 @compiled(inline="always")
@@ -143,8 +122,7 @@ def close_up(queue: Queue) -> None:
 @compiled(inline="always")
 def tidy(queue: Queue) -> None:
     """Close the gaps, if most places are empty; places change."""
-    at = queue.at[0]
-    if at.last - at.first > 2 * at.waiting + 64:
+    if queue.at[0].last > 2 * queue.at[0].waiting + 64:
         close_up(queue)
 
 
@@ -153,10 +131,7 @@ def push(queue: Queue, job: int, processors: int, runtime: float, key: float) ->
     """Add a job behind all of its key or less; return its place."""
     at = queue.at[0]
     if at.last == queue.job.size:
-        if 2 * at.waiting < queue.job.size:
-            close_up(queue)
-        else:
-            _grow(queue)
+        close_up(queue)
     place = int(at.first + rank_in(queue.key[at.first : at.last], key, True))
     if place < at.last:
         at.layout += 1
@@ -194,9 +169,8 @@ _tidy = direct(tidy)
 
 def jobs_in(queue: Queue) -> IntArray:
     """Return the waiting jobs, in queue order."""
-    job, processors, *_ = tables_of(queue)
     waiting = slice(*queue.at[["first", "last"]].item())
-    jobs: IntArray = job[waiting][processors[waiting] > 0]
+    jobs: IntArray = queue.job[waiting][queue.processors[waiting] > 0]
     return jobs
 
 
@@ -205,6 +179,13 @@ class WaitingQueue:
 
     Places are positions in the arrays from ``first`` to ``last``. They stay valid until
     a job is pushed or the last one dropped, and the next `rank` or `tidy`.
+
+    Parameters
+    ----------
+    jobs : int
+        How many may wait at once.
+    holders : int
+        How many may hold processors, and reserve them, at once, under EASY.
 
     Attributes
     ----------
@@ -221,19 +202,21 @@ class WaitingQueue:
     key: FloatArray
     found: IntArray
 
-    def __init__(self) -> None:
-        kinds: Any = kinds_in(Queue)
-        room = {name: np.zeros(64, kinds[name]) for name in BY_PLACE}
-        of_blocks = zip(("shortest", "summarised", "soonest"), unknown_blocks(64), strict=True)
-        fields = {"at": np.zeros(1, AT), **room, **dict(of_blocks)}
-        self.tables = cast(Queue, structure(maker(Queue), fields, grows=fields.keys() - {"at"}))
-        self._waiting = fields["at"]["waiting"]
-        self.rebind()
-
-    def rebind(self) -> None:
-        """Name the tables by which compiled code has replaced others."""
-        for name, table in zip(BY_PLACE, tables_of(self.tables), strict=True):
-            setattr(self, name, table)
+    def __init__(self, jobs: int, holders: int = 0) -> None:
+        blocks = jobs // BLOCK + 1
+        sizes = {"at": 1, "hold_end": holders, "hold_processors": holders, "soonest": blocks}
+        shapes = {
+            **sizes,
+            "summarised": blocks,
+            "shortest": (blocks, SIZES),
+            "too_long": (2, SIZES),
+        }
+        kinds: Any = kinds_in(Queue) | {"at": AT}
+        tables = {name: np.zeros(shapes.get(name, jobs), kind) for name, kind in kinds.items()}
+        tables["at"]["layout"] = 1  # of which nothing is known yet
+        self.__dict__ |= {name: tables[name] for name in BY_PLACE}
+        self.tables = cast(Queue, structure(maker(Queue), tables))
+        self._waiting = tables["at"]["waiting"]
 
     @property
     def waiting(self) -> int:
@@ -251,7 +234,7 @@ class WaitingQueue:
     def places(self) -> IntArray:
         """Return the places of all waiting jobs, in queue order."""
         first, last = self.tables.at[["first", "last"]].item()
-        places: IntArray = first + np.flatnonzero(tables_of(self.tables)[1][first:last])
+        places: IntArray = first + np.flatnonzero(self.processors[first:last])
         return places
 
     def place_of(self) -> dict[int, int]:

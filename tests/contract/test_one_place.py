@@ -53,13 +53,13 @@ HEADS = "queue.processors[at.first] <= free"
 BEST = "    best = first_least(turnarounds)\n"
 EARLIER = "is_less(start - now + runtime, least)"
 DUE = "found[number] = k\n                        number += 1"
-FOUND = "number = find_backfills("
+BLOCKED = "if not is_blocked:"
 EDITS = {
-    "easy": ("backfill/easy.py", FOUND, FOUND.replace("number", "unused")),
+    "easy": ("backfill/easy.py", BLOCKED, "if True:"),
     "fcfs": ("backfill/easy.py", HEADS, HEADS.replace("free", "free // 2")),
     "conservative": ("backfill/conservative.py", DUE, DUE.replace("1", "0")),
     "easy_sjbf": ("backfill/easy.py", "runtime[k] < shortest)", "runtime[k] > shortest)"),
-    "easy_plus": ("backfill/easy.py", FOUND, FOUND.replace("number", "unused")),
+    "easy_plus": ("backfill/easy.py", BLOCKED, "if True:"),
     "easy_fastest": ("placement.py", "np.argsort(-cpu[free]", "np.argsort(cpu[free]"),
     "sa": ("allocation/sa.py", BEST, "    best = 0\n"),
     "sa_easy": ("allocation/sa.py", BEST, "    best = 0\n"),

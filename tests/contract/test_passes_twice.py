@@ -11,7 +11,7 @@ from sim.engine.engine import Engine
 from sim.policies.passes import malleable, memory
 from sim.simulation.scene import play, set_scene
 from sim.state import run_state
-from sim.state.waiting_queue import Queue, WaitingQueue
+from sim.state.waiting_queue import BY_PLACE, Queue, WaitingQueue
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 CLUSTERS = {
@@ -23,7 +23,7 @@ CLUSTERS = {
 def copies_of(kind, grows, made=None):
     """Return how to copy a structref, with the tables that compiled code replaces."""
     space = {}
-    exec(f"def read(one):\n    return ({', '.join(f'one.{name}' for name in grows)},)", space)
+    exec(f"def read(one):\n    return ({''.join(f'one.{name}, ' for name in grows)})", space)
     read, made = njit(space["read"]), made or run_state.maker(kind)
 
     def copied(one, memo):
@@ -49,14 +49,15 @@ def copied_queue(queue, memo):
     twin._at = tables.at
     for name in ("first", "last", "waiting", "layout"):
         setattr(twin, f"_{name}", tables.at[name])
-    twin.rebind()
+    for name in BY_PLACE:
+        setattr(twin, name, getattr(tables, name))
     return twin
 
 
 STRUCTURES = {
     run_state.RunState: (run_state.GROWING,),
     memory.RuleMemory: (memory.GROWING,),
-    Queue: (tuple(Queue.__annotations__)[1:],),
+    Queue: ((),),
     malleable.SharingMemory: (("allocations",), malleable._make),
 }
 

@@ -162,7 +162,7 @@ def test_a_plan_of_a_type_that_others_cannot_import_is_refused():
 
 @pytest.mark.fast
 def test_what_a_rule_of_somebody_else_keeps_goes_by_its_names_in_rows():
-    queue = WaitingQueue().tables
+    queue = WaitingQueue(1).tables
     with pytest.raises(TypeError, match="plug_in is no field of RuleMemory; see plugin_data"):
         make_memory(queue, 4, plug_in=[[1.0]])
     assert make_memory(queue, 4, plugin_data=[1, 2]).plugin_data.tolist() == [[1.0, 2.0]]

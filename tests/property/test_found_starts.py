@@ -12,11 +12,10 @@ from sim.state.waiting_queue import WaitingQueue, push
 
 def queue_of(counts, runtimes, first=0):
     """Return jobs that wait from the first place on, without a reservation."""
-    queue = WaitingQueue()
+    queue = WaitingQueue(len(counts))
     for job, (count, runtime) in enumerate(zip(counts, runtimes, strict=True)):
         push(queue.tables, job, count, runtime, 0.0)
     queue.tables.at["first"] = first
-    queue.rebind()
     return queue
 
 

@@ -32,7 +32,7 @@ def plainly(processors, runtime, first, last, free, spare, now, shadow):
 
 @pytest.mark.parametrize("place", [-1, 1, 10**9])
 def test_a_place_at_which_nobody_waits_is_refused(place):
-    queue = WaitingQueue().tables
+    queue = WaitingQueue(2).tables
     push(queue, 0, 4, 10.0, 0.0)
     push(queue, 1, 4, 10.0, 0.0)
     assert popped(queue, 1) == 1
@@ -54,12 +54,12 @@ def test_summaries_of_blocks_hide_nobody(seed, least):
     rng = np.random.default_rng(seed)
     processors = rng.integers(least, 65, JOBS)
     runtime = rng.exponential(100.0, JOBS).round() + 1.0
-    tables = WaitingQueue()
+    tables = WaitingQueue(JOBS)
     for job in range(JOBS):
         push(tables.tables, job, processors[job], runtime[job], 0.0)
-    tables.rebind()
     queue, processors, found = tables.tables, tables.processors, tables.found
     backfilling = np.zeros(1, BACKFILLING)
+    backfilling["reserved"] = 1
     first, last, seen, passes = 0, JOBS - 16 * BLOCK, [], 0
     while last < JOBS:
         first += rng.integers(0, 3 * BLOCK) if passes % 4 == 3 else 0
@@ -71,7 +71,7 @@ def test_summaries_of_blocks_hide_nobody(seed, least):
         expected = plainly(processors, runtime, *state)
         backfilling["extra_nodes"], backfilling["shadow_time"] = spare, shadow
         queue.at["first"], queue.at["last"] = first - 1, min(last, JOBS)
-        number = fill_window(queue, first, free, now, backfilling)
+        number = fill_window(queue, first, 0, free, now, backfilling)
         assert found[:number].tolist() == expected
         processors[found[:number]] = 0
         seen.append((number, summarised_in(queue).sum()))

@@ -142,7 +142,6 @@ def open_reservation(start):
 
     def spoil(engine, state):
         queue = engine.scheduler.queue
-        queue.rebind()
         found = queue.start
         found[np.flatnonzero((found > 2.0) & (found < np.inf))] = start
 

@@ -232,7 +232,6 @@ def test_easy_keeps_its_promise_to_the_head(jobs: list) -> None:
             assert isinstance(scheduler, ReallocatingScheduler)
             inner = scheduler.inner
             assert isinstance(inner, EasyScheduler)
-            inner.queue.rebind()
             if inner.queue.waiting:
                 job = inner.queue.job.item(inner.queue.head())
                 promised.setdefault(job, inner.backfilling["shadow_time"].item())

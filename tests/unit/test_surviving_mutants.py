@@ -104,7 +104,7 @@ def test_a_reservation_for_this_very_instant_that_just_fits_is_kept():
 
     Were it lost, the one behind it would keep its own, and it would start after that.
     """
-    queue = WaitingQueue()
+    queue = WaitingQueue(2)
     memory = make_memory(queue.tables, 4)
     for job, processors, start in ((0, 4, 10.0), (1, 1, 12.0)):
         queue.start[push(queue.tables, job, processors, 5.0, 0.0)] = start

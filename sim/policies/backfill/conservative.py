@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from math import frexp
-from typing import NamedTuple
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from sim.state.availability import Profile
 from sim.state.run_state import RunState, rank_in
 from sim.state.run_steps import ask_to_wake, holders_in, withdraw_wake
 from sim.state.view import View
-from sim.state.waiting_queue import BLOCK, SIZES, Queue, drop_stale, forget, push
+from sim.state.waiting_queue import AHEAD, BLOCK, WHOLE, Queue, drop_stale, push
 
 Freed = tuple[float, float, int]
 """Where processors became free: begin and end, seconds, and the most that are free there."""
@@ -39,7 +38,7 @@ Freed = tuple[float, float, int]
 @compiled(forceinline=True)
 def rescan(memory: RuleMemory, now: float) -> None:
     """See to it that this pass looks at all reservations for those that begin now."""
-    memory.queue.soonest[:] = -np.inf
+    memory.queue.soonest[: memory.queue.at[0].last // BLOCK + 1] = -np.inf
     memory.kept[0].next_start = now
 
 
@@ -208,7 +207,7 @@ def find_due(memory: RuleMemory, now: float) -> int:
         return 0
     if at.soonest_layout != at.layout:
         at.soonest_layout = at.layout
-        soonest[:] = -np.inf
+        soonest[: at.last // BLOCK + 1] = -np.inf
     for block in range(at.first // BLOCK, (at.last - 1) // BLOCK + 1):
         if soonest[block] <= now:
             least = np.inf
@@ -326,35 +325,16 @@ def decide(state: RunState, memory: RuleMemory) -> int:
 # All reservations made anew, as far as it matters
 
 
-class ReplanBounds(NamedTuple):
-    """What a pass finds out about jobs that have no reservation yet.
-
-    Attributes
-    ----------
-    starts : numpy.ndarray of float, shape (n,), seconds
-        No job starts earlier: it could not in a profile with fewer reservations.
-    too_long, too_long_ahead : numpy.ndarray of float, shape (32,), seconds
-        Jobs of `2 ** i` processors or more that take so long, or longer, do not begin in time:
-        for the pass, and for those ahead of one that may.
-    pending : numpy.ndarray of int, shape (n,)
-        Room for the places of those that are to be reserved for first.
-    """
-
-    starts: FloatArray
-    too_long: FloatArray
-    too_long_ahead: FloatArray
-    pending: IntArray
-
-
 @compiled(inline="always")
 def _begins_before(
-    queue: Queue, profile: Profile, bounds: ReplanBounds, too_long: FloatArray, k: int, limit: float
+    queue: Queue, profile: Profile, least: FloatArray, row: int, k: int, limit: float
 ) -> bool:
     """Raise a job's bound to the earliest hole in the profile; say whether it is below a limit.
 
-    ``too_long`` is what is known of the same limit, or of a later one.
+    No job starts before its bound: it could not in a profile with fewer reservations. The row of
+    what is too long holds for the same limit, or for a later one.
     """
-    counts, runtimes, least = queue.processors, queue.runtime, bounds.starts
+    counts, runtimes, too_long = queue.processors, queue.runtime, queue.too_long[row]
     fraction, size = frexp(counts[k])
     if runtimes[k] < too_long[size - 1]:
         least[k] = availability.earliest(profile, counts[k], runtimes[k], least[k], limit, np.inf)
@@ -369,26 +349,28 @@ def _begins_before(
 
 
 @compiled
-def _reserve_by(queue: Queue, profile: Profile, bounds: ReplanBounds, k: int, limit: float) -> bool:
+def _reserve_by(
+    queue: Queue, profile: Profile, least: FloatArray, pending: IntArray, k: int, limit: float
+) -> bool:
     """Reserve for a job if it starts before a limit, and first for those ahead that matter.
 
     A job ahead without a reservation matters where it might start before this one ends, or
     before another that matters and is behind it ends. Where one that matters turns out to
-    start later than its bound, others may matter, and all is looked at again.
+    start later than its bound, others may matter, and all is looked at again. There is room for
+    the places of those that are reserved for first in `pending`.
     """
     counts, runtimes, starts = queue.processors, queue.runtime, queue.start
-    least, pending, too_long = bounds.starts, bounds.pending, bounds.too_long_ahead
-    first = queue.at[0].first
-    while _begins_before(queue, profile, bounds, bounds.too_long, k, limit):
+    too_long, first = queue.too_long[AHEAD], queue.at[0].first
+    while _begins_before(queue, profile, least, WHOLE, k, limit):
         pending[0], number, until = k, 1, least[k] + runtimes[k]
         too_long[:] = np.inf
         for block in range((k - 1) // BLOCK, first // BLOCK - 1, -1):
-            if is_hopeless(queue, block, too_long):
+            if is_hopeless(queue, block, AHEAD):
                 continue
             for j in range(min(k, (block + 1) * BLOCK) - 1, max(first, block * BLOCK) - 1, -1):
                 if counts[j] == 0 or starts[j] < np.inf or least[j] >= until:
                     continue
-                if _begins_before(queue, profile, bounds, too_long, j, until):
+                if _begins_before(queue, profile, least, AHEAD, j, until):
                     pending[number] = j
                     number += 1
                     if least[j] + runtimes[j] > until:
@@ -423,21 +405,21 @@ def replan_soonest(queue: Queue, profile: Profile, now: float) -> tuple[int, flo
     """
     counts, starts, at = queue.processors, queue.start, queue.at[0]
     first, last = at.first, at.last
-    too_long, too_long_ahead = np.full(SIZES, np.inf), np.empty(SIZES)
-    pending = np.empty(last, np.int64)
-    bounds = ReplanBounds(np.full(last, now), too_long, too_long_ahead, pending)
+    too_long, least, pending = queue.too_long[WHOLE], np.full(last, now), np.empty(last, np.int64)
+    too_long[:] = np.inf
     starts[first:last] = np.inf
-    summarise(queue)
     number, soonest, most = 0, np.inf, availability.free_between(profile, now, np.inf)[1]
     for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
-        if is_hopeless(queue, block, too_long):
+        if not queue.summarised[block]:
+            summarise(queue, block)
+        if is_hopeless(queue, block, WHOLE):
             continue
         for k in range(max(first, block * BLOCK), min(last, (block + 1) * BLOCK)):
             if counts[k] == 0 or counts[k] > most:
                 continue
             if starts[k] == np.inf and not (
-                _begins_before(queue, profile, bounds, too_long, k, soonest)
-                and _reserve_by(queue, profile, bounds, k, soonest)
+                _begins_before(queue, profile, least, WHOLE, k, soonest)
+                and _reserve_by(queue, profile, least, pending, k, soonest)
             ):
                 continue
             if starts[k] > now:
@@ -464,7 +446,7 @@ def replan(state: RunState, memory: RuleMemory) -> int:
         drop_stale(queue)
         number, following = replan_soonest(queue, memory.profile, state.scalars[0].now)
         for place in queue.found[:number]:
-            forget(queue, place, place)
+            queue.summarised[place // BLOCK] = False
     wake_for_next(state, memory, following, True)
     return int(number)
 

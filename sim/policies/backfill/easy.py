@@ -17,141 +17,155 @@ from sim.engine.protocols import Promise, Scheduler, is_exactly
 from sim.errors import AT_LEAST_1, PolicyError, check_choices
 from sim.policies.allocation.rigid import Request
 from sim.policies.base import Allocation, OpenAllocation
-from sim.policies.molding.base import may_start, mold_queue
 from sim.policies.molding.scheduler import OpenScheduler
 from sim.policies.order import Order
 from sim.policies.passes.memory import RuleMemory, first_starts, is_refuted, lay_running, profile_of
 from sim.policies.passes.queue_rule import QUEUE_FUNCTIONS, QueueScheduler
 from sim.state.availability import BelievedEnds, reserve_earliest
-from sim.state.run_state import RunState, longer
+from sim.state.run_state import RunState
 from sim.state.run_steps import holders_in
 from sim.state.view import View
-from sim.state.waiting_queue import BLOCK, SIZES, Queue, drop_stale, forget_all
+from sim.state.waiting_queue import BLOCK, SIZES, WHOLE, Queue, drop_stale, forget_all
 
 
-@compiled(inline="always")
-def shadow_and_extra(holders: BelievedEnds, free: int, wanted: int) -> tuple[float, int]:
-    """Return the shadow time of the head of the queue, and what it will leave over.
+@compiled(forceinline=True)
+def shadow_and_extra(
+    ends: FloatArray, held: IntArray, number: int, free: int, wanted: int, seconds: float
+) -> tuple[float, int]:
+    """Return the shadow time of a job that is blocked, and what it will leave over then.
 
     Parameters
     ----------
-    holders : BelievedEnds
+    ends, held : numpy.ndarray
+        When processors are given back, ascending, and how many; below 0 are taken then.
+    number : int
+        How many entries of these count.
     free, wanted : int
-        Processors that are free now, and those that the head wants.
+        Processors that are free now, and those that the job wants.
+    seconds : float
+        How long it wants them.
 
     Returns
     -------
     shadow : float
         Seconds; below 0 if there are never enough.
-    spare : int
+    extra : int
         Below 0 if there are never enough.
     """
-    shadow = -1.0
-    for k in range(holders.end.size):
-        if shadow >= 0.0 and holders.end[k] > shadow:
-            break
-        free += holders.processors[k]
-        if free >= wanted and shadow < 0.0:
-            shadow = holders.end[k]
-    return shadow, free - wanted
+    k, shadow, extra = 0, -1.0, -1
+    while k < number and (shadow < 0.0 or ends[k] < shadow + seconds):
+        free += held[k]
+        if k + 1 == number or ends[k] < ends[k + 1]:
+            if free < wanted:
+                shadow, extra = -1.0, -1
+            elif shadow < 0.0:
+                shadow, extra = ends[k], free - wanted
+        k += 1
+    return shadow, extra
 
 
 @compiled(inline="always")
 def extra_taken(wanted: int, seconds: float, now: float, shadow: float) -> int:
-    """Return how many extra nodes a job takes: none if it is over by the shadow time.
-
-    Who takes no more than there are does not delay the head.
-    """
+    """Return how many extra nodes a job takes: none if it is over by the shadow time."""
     return wanted if now + seconds > shadow else 0
 
 
-@compiled(inline="always")
-def _promising(queue: Queue, block: int, free: int, spare: int, now: float, shadow: float) -> bool:
-    """Say whether a block may hold a job that may start, going by its shortest."""
-    for size in range(SIZES):
-        least, shortest = 1 << size, queue.shortest[block, size]
-        if least > free:
-            return False
-        if shortest < np.inf and extra_taken(least, shortest, now, shadow) <= spare:
+@compiled(forceinline=True)
+def delays(reserved: NDArray[Any], number: int, wanted: int, seconds: float, now: float) -> bool:
+    """Say whether a job that starts now delays one of the first so many reservations."""
+    for k in range(number):
+        if extra_taken(wanted, seconds, now, reserved[k].shadow_time) > reserved[k].extra_nodes:
             return True
     return False
 
 
-@compiled
-def _summarise(
-    processors: IntArray, runtime: FloatArray, first: int, last: int, shortest: FloatArray
+@compiled(forceinline=True)
+def take_extra(
+    reserved: NDArray[Any], number: int, wanted: int, seconds: float, now: float
 ) -> None:
-    """Note the shortest runtime of each size of job: 1, 2 to 3, 4 to 7 processors, …."""
+    """Let a job that starts now take extra nodes of the first so many reservations."""
+    for k in range(number):
+        reserved[k].extra_nodes -= extra_taken(wanted, seconds, now, reserved[k].shadow_time)
+
+
+@compiled(forceinline=True)
+def _note_too_long(
+    queue: Queue, reserved: NDArray[Any], number: int, free: int, now: float
+) -> None:
+    """Note for each size of job what is too long to start now, or a second longer, to be safe."""
+    for size in range(SIZES):
+        least, too_long = 1 << size, np.inf
+        for k in range(number):
+            if least > reserved[k].extra_nodes:
+                too_long = min(too_long, reserved[k].shadow_time - now + 1.0)
+        queue.too_long[WHOLE, size] = too_long if least <= free else -np.inf
+
+
+@compiled(forceinline=True)
+def summarise(queue: Queue, block: int) -> None:
+    """Note the shortest runtime of each size of job in a block: 1, 2 to 3, 4 to 7 processors, …."""
+    at, shortest = queue.at[0], queue.shortest[block]
     shortest[:] = np.inf
-    for k in range(first, last):
-        if processors[k] > 0:
-            size = frexp(processors[k])[1] - 1
-            shortest[size] = min(shortest[size], runtime[k])
+    for k in range(max(at.first, block * BLOCK), min(at.last, (block + 1) * BLOCK)):
+        if queue.processors[k] > 0:
+            size = frexp(queue.processors[k])[1] - 1
+            shortest[size] = min(shortest[size], queue.runtime[k])
+    queue.summarised[block] = True
 
 
-@compiled
-def summarise(queue: Queue) -> None:
-    """Give all blocks a summary that have none."""
-    first, last = queue.at[0].first, queue.at[0].last
-    for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
-        if not queue.summarised[block]:
-            begin, end = max(first, block * BLOCK), min(last, (block + 1) * BLOCK)
-            _summarise(queue.processors, queue.runtime, begin, end, queue.shortest[block])
-            queue.summarised[block] = True
-
-
-@compiled(inline="always")
-def is_hopeless(queue: Queue, block: int, too_long: FloatArray) -> bool:
-    """Say whether no job of a block is shorter than what is too long for its size."""
+@compiled(forceinline=True)
+def is_hopeless(queue: Queue, block: int, row: int) -> bool:
+    """Say whether no job of a block is shorter than what is too long, in a row of that."""
     for size in range(SIZES):  # noqa: SIM110 (compiled)
-        if queue.shortest[block, size] < too_long[size]:
+        if queue.shortest[block, size] < queue.too_long[row, size]:
             return False
     return True
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _fill_shortest(
-    queue: Queue, first: int, free: int, now: float, backfilling: NDArray[Any]
+    queue: Queue, first: int, number: int, free: int, now: float, reserved: NDArray[Any]
 ) -> int:
     """Do what `fill_window` does, the shortest first by belief, of equal ones the first in line."""
-    counts, runtime, own = queue.processors, queue.runtime, backfilling[0]
-    number, best, shortest = own.heads_started, -1, -np.inf
+    counts, runtime, given = queue.processors, queue.runtime, reserved[0].reserved
+    best, shortest = -1, -np.inf
     while True:
         before, longest, best = best, shortest, -1
         for k in range(first, queue.at[0].last):
             wanted, seconds = counts[k], runtime[k]
             is_new = seconds > longest or (seconds == longest and k > before)
-            may = extra_taken(wanted, seconds, now, own.shadow_time) <= own.extra_nodes and is_new
+            may = is_new and not delays(reserved, given, wanted, seconds, now)
             if 0 < wanted <= free and may and (best < 0 or runtime[k] < shortest):
                 best, shortest = k, runtime[k]
         if best < 0:
-            return int(number)
-        own.extra_nodes -= extra_taken(counts[best], shortest, now, own.shadow_time)
+            return number
+        take_extra(reserved, given, counts[best], shortest, now)
         free -= counts[best]
         queue.found[number] = best
         number += 1
 
 
-@compiled
-def fill_window(queue: Queue, first: int, free: int, now: float, backfilling: NDArray[Any]) -> int:
-    """Find the jobs that may start ahead of the reservation, in queue order or the shortest first.
+@compiled(forceinline=True)
+def fill_window(
+    queue: Queue, first: int, number: int, free: int, now: float, backfilling: NDArray[Any]
+) -> int:
+    """Find the jobs that delay no reservation, in queue order or the shortest first.
 
     Blocks of the queue are passed over whose summary shows that none of their jobs may; one
-    in which nobody was found is summarised, if the search began behind the head of a queue
-    longer than a block.
+    in which nobody was found is summarised, if more than one is searched.
 
     Parameters
     ----------
     queue : Queue
     first : int
         The place from which on is searched.
+    number : int
+        How many places stand in `found` already.
     free : int
         Processors.
     now : float
         Seconds.
-    backfilling : numpy.ndarray of BACKFILLING, shape (1,)
-        So many places stand in `found` already as there are heads; of extra nodes it says what
-        is left over.
+    backfilling : numpy.ndarray of BACKFILLING, shape (k,)
 
     Returns
     -------
@@ -159,35 +173,36 @@ def fill_window(queue: Queue, first: int, free: int, now: float, backfilling: ND
         How many places stand in `found`.
     """
     drop_stale(queue)
-    rule, last = backfilling[0], queue.at[0].last
-    if rule.shortest_first:
-        return _fill_shortest(queue, first, free, now, backfilling)
-    spare, shadow, number = rule.extra_nodes, rule.shadow_time, rule.heads_started
+    at, given = queue.at[0], backfilling[0].reserved
+    if backfilling[0].shortest_first:
+        return _fill_shortest(queue, first, number, free, now, backfilling)
     processors, runtime = queue.processors, queue.runtime
-    k, whole = first, first == queue.at[0].first + 1 and last - first > BLOCK
-    while k < last and free > 0:
+    k, noted = first, -1
+    while k < at.last and free > 0:
         block = k // BLOCK
-        end = min(last, (block + 1) * BLOCK)
-        if queue.summarised[block] and not _promising(queue, block, free, spare, now, shadow):
-            k = end
-            continue
-        begin, before = k, number
+        end = min(at.last, (block + 1) * BLOCK)
+        if queue.summarised[block]:
+            if noted != number:
+                _note_too_long(queue, backfilling, given, free, now)
+                noted = number
+            if is_hopeless(queue, block, WHOLE):
+                k = end
+                continue
+        before = number
         while k < end and free > 0:
             wanted = processors[k]
-            if 0 < wanted <= free and extra_taken(wanted, runtime[k], now, shadow) <= spare:
-                spare -= extra_taken(wanted, runtime[k], now, shadow)
+            if 0 < wanted <= free and not delays(backfilling, given, wanted, runtime[k], now):
+                take_extra(backfilling, given, wanted, runtime[k], now)
                 free -= wanted
                 queue.found[number] = k
                 number += 1
             k += 1
-        if whole and k == end and number == before:
-            _summarise(processors, runtime, begin, end, queue.shortest[block])
-            queue.summarised[block] = True
-    rule.extra_nodes = spare
-    return int(number)
+        if number == before and at.last - first > BLOCK:
+            summarise(queue, block)
+    return number
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def find_heads(queue: Queue, free: int, backfilling: NDArray[Any]) -> tuple[int, int, bool]:
     """Find the heads that fit, one after the other: the first half of the rule.
 
@@ -197,7 +212,7 @@ def find_heads(queue: Queue, free: int, backfilling: NDArray[Any]) -> tuple[int,
         Places are written to `found`.
     free : int
         Processors.
-    backfilling : numpy.ndarray of BACKFILLING, shape (1,)
+    backfilling : numpy.ndarray of BACKFILLING, shape (k,)
 
     Returns
     -------
@@ -212,30 +227,26 @@ def find_heads(queue: Queue, free: int, backfilling: NDArray[Any]) -> tuple[int,
             queue.found[number] = at.first
             number += 1
         at.first += 1
-    own.heads_started = number
+    own.heads_started, own.reserved = number, 0
     return number, free, not own.strict and at.first < at.last
 
 
-@compiled(inline="always")
-def _with_heads(queue: Queue, holders: BelievedEnds, heads: int, now: float) -> BelievedEnds:
-    """Return who holds processors once heads have started, whose places are in `found`."""
-    size = holders.end.size
-    ends, held = longer(holders.end, size + heads), longer(holders.processors, size + heads)
-    for k in range(heads):
-        head, place = queue.found[k], size + k
-        end = now + queue.runtime[head]
-        while place > 0 and ends[place - 1] > end:
-            ends[place], held[place] = ends[place - 1], held[place - 1]
-            place -= 1
-        ends[place], held[place] = end, queue.processors[head]
-    return BelievedEnds(ends, holders.job, held)
+@compiled(forceinline=True)
+def _hold(ends: FloatArray, held: IntArray, number: int, end: float, processors: int) -> int:
+    """Let somebody hold so many until then; return how many entries count now."""
+    place = number
+    while place > 0 and ends[place - 1] > end:
+        ends[place], held[place] = ends[place - 1], held[place - 1]
+        place -= 1
+    ends[place], held[place] = end, processors
+    return number + 1
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def find_backfills(
     queue: Queue, holders: BelievedEnds, free: int, now: float, backfilling: NDArray[Any]
 ) -> int:
-    """Reserve for the head that is blocked, and find who does not delay it: the second half.
+    """Reserve for the first that are blocked, and find who delays none: the second half.
 
     Parameters
     ----------
@@ -245,52 +256,61 @@ def find_backfills(
         Processors that the heads left.
     now : float
         Seconds.
-    backfilling : numpy.ndarray of BACKFILLING, shape (1,)
+    backfilling : numpy.ndarray of BACKFILLING, shape (k,)
 
     Returns
     -------
     int
         How many places `found` holds now, those of heads among them.
     """
-    at, own = queue.at[0], backfilling[0]
-    own.shadow_time, own.extra_nodes = np.inf, 0
-    if own.reservations > 0:
-        if own.heads_started > 0:
-            holders = _with_heads(queue, holders, own.heads_started, now)
-        found = shadow_and_extra(holders, free, queue.processors[at.first])
-        own.shadow_time, own.extra_nodes = found
-    return fill_window(queue, at.first + 1, free, now, backfilling)
+    at, own, number = queue.at[0], backfilling[0], backfilling[0].heads_started
+    processors, runtime, found = queue.processors, queue.runtime, queue.found
+    ends, held, size, k = queue.hold_end, queue.hold_processors, holders.end.size, at.first
+    for i in range(size):
+        ends[i], held[i] = holders.end[i], holders.processors[i]
+    for i in range(number):
+        size = _hold(ends, held, size, now + runtime[found[i]], processors[found[i]])
+    while k < at.last and own.reserved < own.reservations:
+        wanted, seconds, given = processors[k], runtime[k], own.reserved
+        if 0 < wanted <= free and not delays(backfilling, given, wanted, seconds, now):
+            take_extra(backfilling, given, wanted, seconds, now)
+            size = _hold(ends, held, size, now + seconds, wanted)
+            free -= wanted
+            found[number] = k
+            number += 1
+        elif wanted > 0:
+            shadow, extra = shadow_and_extra(ends, held, size, free, wanted, seconds)
+            for i in range(given):
+                if shadow <= backfilling[i].shadow_time < shadow + seconds:
+                    backfilling[i].extra_nodes -= wanted
+            backfilling[given].shadow_time, backfilling[given].extra_nodes = shadow, extra
+            own.reserved = given + 1
+            size = _hold(ends, held, size, shadow, -wanted)
+            size = _hold(ends, held, size, shadow + seconds, wanted)
+        k += 1
+    return fill_window(queue, k, number, free, now, backfilling)
 
 
 @compiled
 def decide(state: RunState, memory: RuleMemory) -> int:
-    """Find who starts, with a reservation for the first that is blocked, or without any.
+    """Find who starts, with reservations for the first that are blocked, or without any.
 
-    While nothing but arrivals happens, free processors and the reservation stay as they are, and
+    While nothing but arrivals happens, free processors and all reservations stay as they are, and
     who could not start before cannot start now.
     """
     run, queue, kept = state.scalars[0], memory.queue, memory.backfilling
     at, own, newcomers = queue.at[0], kept[0], run.arrived - run.first_arrived
     only_arrivals = at.waiting > newcomers and run.ended_now + run.expired_now == 0
     if only_arrivals and own.tries_all_waiting == 0:
-        own.heads_started = 0
+        own.heads_started, first = 0, at.last - newcomers
         if own.strict or run.free == 0:
             return 0
-        return fill_window(queue, at.last - newcomers, run.free, run.now, kept)
+        if own.reserved == own.reservations:
+            return fill_window(queue, first, own.heads_started, run.free, run.now, kept)
     number, free, is_blocked = find_heads(queue, run.free, kept)
-    if is_blocked:
-        number = find_backfills(queue, holders_in(state), free, run.now, kept)
-    return int(number)
-
-
-@compiled
-def decide_deep(state: RunState, memory: RuleMemory) -> int:
-    """Find who starts without moving the reservations of the first blocked jobs.
-
-    A job whose count is settled is one with a single candidate: itself.
-    """
-    last = memory.queue.at[0].last if may_start(state, memory) else 0
-    return mold_queue(state, memory, last)
+    if not is_blocked:
+        return number
+    return find_backfills(queue, holders_in(state), free, run.now, kept)
 
 
 _lay_running, _is_refuted = direct(lay_running), direct(is_refuted)
@@ -356,13 +376,12 @@ class EasyScheduler(QueueScheduler):
     order : Order
     allocation : Allocation
     reservations : int
-        How many blocked jobs hold one that `decides` makes; 0 is first fit by `decide`: anybody
-        may be delayed.
+        How many blocked jobs hold one; 0 is first fit: anybody may be delayed.
     strict : bool
         Nobody passes the head of the queue.
     decides : callable, optional
         The rule, compiled: a state and its `RuleMemory` to how many places it wrote to the
-        ``found`` of the queue, of those who start now; `decide` or `decide_deep` by default.
+        ``found`` of the queue, of those who start now; `decide` by default.
     anew : float, optional
         Of `Easy`.
     known : object
@@ -378,17 +397,16 @@ class EasyScheduler(QueueScheduler):
         allocation: Allocation,
         reservations: int = 1,
         strict: bool = False,
-        decides: Any = None,
+        decides: Any = decide,
         anew: float | None = None,
         **known: Any,
     ) -> None:
         if anew is not None and not is_exactly(allocation, Request):
             self.chooses_anew, known["refutation_factor"] = True, float(anew)
-        self.decides = decides or (decide_deep if reservations > 1 else decide)
-        self.functions = QUEUE_FUNCTIONS | {"decide": self.decides}
+        self.decides, self.functions = decides, QUEUE_FUNCTIONS | {"decide": decides}
         super().__init__(view, order, allocation, reservations, strict, **known)
         self.reservations, self.strict = reservations, strict
-        self.promise: Promise | None = "head" if reservations == 1 else None
+        self.promise: Promise | None = {0: None, 1: "head"}.get(reservations, "fit")
 
     @property
     def is_plain(self) -> bool:
@@ -399,12 +417,12 @@ class EasyScheduler(QueueScheduler):
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""
-        queue = self.queue
-        if queue.waiting == 0 or self.strict or self.reservations != 1:
-            return super().reserved_starts()
-        place, start = queue.head(), self.backfilling["shadow_time"].item()
-        count, seconds = queue.processors.item(place), queue.runtime.item(place)
-        return {queue.job.item(place): (start, count, seconds)}
+        queue, own = self.queue, self.backfilling
+        places = queue.places()[: own["reserved"].item(0)].tolist()
+        return {
+            queue.job.item(place): (start, queue.processors.item(place), queue.runtime.item(place))
+            for place, start in zip(places, own["shadow_time"].tolist(), strict=False)
+        }
 
     def prepare(self) -> None:
         """Let those choose again who have to."""

@@ -101,8 +101,8 @@ def mold_queue(state: RunState, memory: RuleMemory, last: int) -> int:
 
     Every job before a place takes the allowed candidate with the earliest end; once all
     reservations are given away, the earliest end among candidates that can start
-    now without moving any of them. A job that may choose from nothing has its count already.
-    With ``strict`` nobody passes a blocked job. Returns how many places were written to `found`.
+    now without moving any of them. With ``strict`` nobody passes a blocked job. Returns how many
+    places were written to `found`.
     """
     memory.kept[0].search_end = last
     if last == 0:
@@ -122,19 +122,13 @@ def mold_queue(state: RunState, memory: RuleMemory, last: int) -> int:
             starts[k] = np.inf
             if free[span[FIRST]] == 0:
                 break
-            if (counts[own.low] if own.high > 0 else processors[k]) > free[span[FIRST]]:
+            if counts[own.low] > free[span[FIRST]]:
                 continue
-        limit = np.inf if may_reserve else soon
-        if own.high == 0:
-            start = earliest(profile, processors[k], runtime[k], now, limit, np.inf)
-        else:
-            low, high = own.low, own.high
-            pick, start = best_candidate(profile, now, counts, runtimes, low, high, limit)
-            if pick >= 0:
-                processors[k], runtime[k] = counts[pick], runtimes[pick]
-        if start == np.inf:
+        low, high, limit = own.low, own.high, np.inf if may_reserve else soon
+        pick, start = best_candidate(profile, now, counts, runtimes, low, high, limit)
+        if pick < 0:
             continue
-        starts[k] = start
+        processors[k], runtime[k], starts[k] = counts[pick], runtimes[pick], start
         occupy(profile, start, start + runtime[k], processors[k])
         if start <= now:
             queue.found[number] = k

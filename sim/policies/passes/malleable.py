@@ -120,7 +120,7 @@ class SharingMemory(structref.StructRefProxy):
         Of the rule: what each gets, of `Claims`.
     queue : Queue
         Who waits, for the least that it can use.
-    backfilling : numpy.ndarray of BACKFILLING, shape (1,)
+    backfilling : numpy.ndarray of BACKFILLING, shape (k,)
         Of EASY.
     running : numpy.ndarray of int, shape (r,)
         Malleable jobs that run, in the order of their starts.
@@ -198,7 +198,7 @@ def make_sharing(rule: Any, state: RunState, strict: bool, **known: Any) -> Shar
     fields = {
         "jobs": np.zeros(jobs, JOB),
         "shares": unchanged,
-        "queue": WaitingQueue().tables,
+        "queue": WaitingQueue(jobs, state.holder_end.size + 3).tables,
         "backfilling": np.zeros(1, BACKFILLING),
         "running": np.zeros(state.holder_end.size, np.int64),
         "deferred": np.zeros(jobs, np.int64),

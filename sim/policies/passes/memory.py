@@ -26,13 +26,15 @@ BACKFILLING = record(
     shortest_first=int,
     tries_all_waiting=int,
     heads_started=int,
+    reserved=int,
     shadow_time=float,
     extra_nodes=int,
 )
-"""What EASY is told: how many blocked jobs hold a reservation, whether nobody passes the head,
-whether the shortest are tried first, and whether every pass tries all who wait, as more than ends
-and arrivals may have happened; and what it keeps from pass to pass: how many heads it started,
-when the head that is blocked will start, and how many processors will be left then."""
+"""A row a reservation. What EASY is told stands in the first: how many blocked jobs hold one,
+whether nobody passes the head, whether the shortest are tried first, and whether every pass tries
+all who wait, as more than ends and arrivals may have happened; and what it keeps from pass to pass:
+how many heads it started, and how many hold a reservation. Of each reservation: when it begins, and
+how many processors will be left then."""
 
 KEPT = record(
     is_revised=int,
@@ -96,7 +98,7 @@ class RuleMemory(structref.StructRefProxy):
     ----------
     queue : Queue
         Who waits, by key.
-    backfilling : numpy.ndarray of BACKFILLING, shape (1,)
+    backfilling : numpy.ndarray of BACKFILLING, shape (k,)
     kept : numpy.ndarray of KEPT, shape (1,)
     start_bounds : numpy.ndarray of float
         Of `sim.state.availability.reserve_next`, at this instant.
@@ -317,9 +319,10 @@ def _earliest_starts(
     state: RunState, memory: RuleMemory, menu: tuple[IntArray, FloatArray], anew: bool, noted: bool
 ) -> FloatArray:
     if anew:
-        starts, memory.kept[0].reservations_version = memory.queue.start.copy(), -1
+        known = memory.queue.start[: memory.queue.at[0].last]
+        starts, memory.kept[0].reservations_version = known.copy(), -1
         lay_reservations(state, memory)
-        memory.kept[0].reservations_version, memory.queue.start[:] = -1, starts
+        memory.kept[0].reservations_version, known[:] = -1, starts
     return predicted_starts(memory, state.scalars[0].now, menu[0], menu[1], noted)
 
 

@@ -16,6 +16,7 @@ from sim.policies.allocation.sa import choose, choose_by_reservations, chooses_b
 from sim.policies.molding.base import Candidates
 from sim.policies.order import Order
 from sim.policies.passes.memory import (
+    BACKFILLING,
     admit,
     first_starts,
     is_refuted,
@@ -53,7 +54,7 @@ class QueueScheduler:
     ----------
     by_arrival : bool
         Whether the order is that of arrival, without keys.
-    backfilling : numpy.ndarray of BACKFILLING, shape (1,)
+    backfilling : numpy.ndarray of BACKFILLING, shape (k,)
     memory : RuleMemory
         What compiled code keeps of the run.
     functions : mapping of str to callable
@@ -88,16 +89,18 @@ class QueueScheduler:
         **known: Any,
     ) -> None:
         self.view, self.order, self.allocation = view, order, allocation
-        self.queue, self._choosing = WaitingQueue(), -1
         nothing, jobs = np.zeros(0), len(view.submit_time)
+        rows = min(reservations, jobs)
+        self.queue, self._choosing = WaitingQueue(jobs, view._tables.holder_end.size + 2 * rows), -1
         self.by_arrival = order.keys(0.0, nothing, np.zeros(0, np.int64), nothing) is None
         if chooses_by_offers(allocation):
             known |= {"margin": float(allocation.margin), "area_limits": allocation.area_limits}
+        known["backfilling"] = np.zeros(max(1, rows), BACKFILLING)
         learning = jobs if view.predictor.learns else 0
         self.memory = make_memory(self.queue.tables, view.processors, jobs, learning, **known)
         self.backfilling = self.memory.backfilling
-        self.backfilling["reservations"], self.backfilling["strict"] = reservations, strict
-        self.backfilling["tries_all_waiting"] = True
+        own = self.backfilling[:1]
+        own["reservations"], own["strict"], own["tries_all_waiting"] = reservations, strict, True
         self._admit, self._decide = (direct(self.functions[name]) for name in ("admit", "decide"))
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
@@ -181,7 +184,6 @@ class QueueScheduler:
             self.memory.key[job] = -np.inf if job in self.view.changes.ahead else 0.0
         self.memory.user[job] = self.view.jobs.user[job]
         self._admit(self.view._state.tables, self.memory, job)
-        self.queue.rebind()
 
     def settle(self, job: int, processors: int, runtime: float) -> None:
         """Put down which count a job has chosen, and its belief in seconds."""
@@ -356,7 +358,6 @@ class CompiledQueueRule(CompiledRule):
             scheduler.settle(job, processors, belief)
             engine.set_true_runtime(job, processors)
         elif is_refuted(state, self.memory.refutation_factor):
-            scheduler.queue.rebind()
             for job in scheduler.choose_anew():
                 engine.set_true_runtime(job, state.processors.item(job))
 
@@ -381,7 +382,6 @@ class CompiledQueueRule(CompiledRule):
         kept["ends_told"] += new
         self._explain_started(state.scalars["started"].item())
         if engine.state.revised:
-            scheduler.queue.rebind()
             scheduler.revise()
             scheduler.rank()
             engine.state.revised.clear()
