@@ -91,7 +91,7 @@ class QueueScheduler:
         self.view, self.order, self.allocation = view, order, allocation
         nothing, jobs = np.zeros(0), len(view.submit_time)
         rows = min(reservations, jobs)
-        self.queue, self._choosing = WaitingQueue(jobs, view._tables.holder_end.size + 2 * rows), -1
+        self.queue, self._choosing = WaitingQueue(jobs, 2 * (view.processors + rows)), -1
         self.by_arrival = order.keys(0.0, nothing, np.zeros(0, np.int64), nothing) is None
         if chooses_by_offers(allocation):
             known |= {"margin": float(allocation.margin), "area_limits": allocation.area_limits}
