@@ -194,9 +194,10 @@ def direct(function: Callable[Given, Found]) -> Callable[Given, Found]:
 
 def of_types(function: Callable[Given, Found], *arguments: Any) -> Callable[Given, Found]:
     """Return a compiled function for arguments of the types of these; see `direct`."""
-    made, kinds = cast(Any, function), tuple(map(typeof, arguments))
+    made = cast(Any, function)
     if not hasattr(made, "get_overload"):  # nothing is compiled
         return function
+    kinds = tuple(map(typeof, arguments))
     made.compile(kinds)
     return cast(Callable[Given, Found], made.get_overload(kinds))
 
