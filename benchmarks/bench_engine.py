@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from benchmarks.floor import best_of, replay_bare, show
 from predictors.base import RuntimePredictor
 from predictors.in_loop.oracle import Oracle
 from predictors.in_loop.user_estimate import UserEstimate
+from sim.engine.loop import INSTANTS
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
@@ -40,6 +42,8 @@ from workloads.streams import Streams
 from workloads.truth.build import build_truth
 
 SEED = 1
+EACH = ", each instant an event"
+"""Of SimPy: Python has a chance after each pass."""
 BACKFILLS: dict[str, Backfill] = {
     "fcfs": NoBackfill(),
     "easy": Easy(),
@@ -103,14 +107,16 @@ def run(trace: Trace, processors: int, rule: str) -> Callable[[], object]:
     truth = build_truth(trace, family, Streams(SEED), processors)
     allocation: Allocation | OpenAllocation = MOLDED.get(rule, Request())
     order: Order = ShortestFirst() if rule == "sjf" else FirstComeFirstServed()
-    policy = Policy(order, BACKFILLS[rule], allocation)
+    policy = Policy(order, BACKFILLS[rule.removesuffix(EACH)], allocation)
+    instants = 1 if rule.endswith(EACH) else INSTANTS
 
     def action() -> object:
         predictor: RuntimePredictor = UserEstimate()
         if rule in MOLDED:
             predictor = Oracle()
             predictor.bind_truth(truth.runtimes, 0)
-        return simulate(Setup(trace, truth, policy, predictor, Dedicated(processors)))
+        with patch("sim.engine.event_manager.INSTANTS", instants):
+            return simulate(Setup(trace, truth, policy, predictor, Dedicated(processors)))
 
     return action
 
@@ -170,6 +176,8 @@ def main() -> None:
         ("lublin_256, exact", lublin, 256, "fcfs", 4.0),
         ("lublin_256, exact", lublin, 256, "easy", 4.0),
         ("lublin_256, exact", lublin, 256, "conservative", 6.0),
+        ("lublin_256, exact", lublin, 256, f"fcfs{EACH}", 2.5),
+        ("lublin_256, exact", lublin, 256, f"easy{EACH}", 2.5),
         ("lublin_256, loose", loose(lublin), 256, "easy", 4.0),
         ("lublin_256, loose", loose(lublin), 256, "easy, 4 reservations", 4.0),
         ("lublin_256, loose", loose(lublin), 256, "conservative", 15.0),

@@ -7,6 +7,8 @@ from benchmarks.results.regions import data, lines, table
 
 RULES = {
     "fcfs": "FCFS", "easy": "EASY", "easy, 4 reservations": "EASY, 4 reservations",
+    "fcfs, each instant an event": "FCFS, each instant an event of SimPy",
+    "easy, each instant an event": "EASY, each instant an event of SimPy",
     "sjf": "EASY, shortest first",
     "sa": "SA on conservative, oracle",
     "replan": "conservative, `replan=true`", "iterative": "`iterative`",

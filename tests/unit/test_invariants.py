@@ -30,7 +30,8 @@ from sim.errors import InvariantError, PolicyError
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.allocation.turnaround import BestTurnaround
-from sim.policies.backfill.easy import EasyScheduler
+from sim.policies.backfill.conservative import Conservative
+from sim.policies.backfill.easy import Easy, EasyScheduler
 from sim.policies.base import Policy
 from sim.policies.order import FirstComeFirstServed
 from sim.policies.reallocation.equi import Equipartition
@@ -218,6 +219,30 @@ def test_backfilling_that_delays_the_head_is_found(way):
     message = "t=2.0: backfilling moves the start of job index 2 from 9.0 to 22.0"
     with pytest.raises(InvariantError, match=message):
         spoiled(way, None, -1.0, policy)
+
+
+@pytest.mark.parametrize("backfill", [Easy(reservations=2), Conservative(replan=True)])
+def test_every_reservation_of_a_pass_is_shown_and_checked(way, backfill):
+    policy, shown = Policy(FirstComeFirstServed(), backfill, Request()), {}
+
+    class Reservations(Watcher):
+        needs_passes = True
+
+        def passed(self, engine):
+            shown[float(engine.view.now)] = engine.scheduler.reserved_starts()
+
+    replay(HEAD, 4, policy, watchers=(Reservations(), Checker()))
+    assert shown[2.0] == {2: (9.0, 4, 5.0), 3: (14.0, 1, 20.0)}
+    assert (len(shown[0.0]), len(shown[1.0]), shown[14.0]) == (0, 1, {})
+
+
+def test_a_second_reservation_that_takes_from_the_first_is_found(way):
+    def move(engine, state):
+        engine.scheduler.backfilling["shadow_time"][1] = 13.0
+
+    policy = Policy(FirstComeFirstServed(), Easy(reservations=2), Request())
+    with pytest.raises(InvariantError, match=r"t=2\.0: reservations do not fit together"):
+        spoiled(way, move, 2.0, policy)
 
 
 @compiled

@@ -576,4 +576,4 @@ class ReplanningScheduler(EasyScheduler):
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return start, processors and believed runtime of every reservation of this pass."""
         reserve_rest(self.queue.tables, profile_of(self.memory), self.view.now)
-        return super().reserved_starts()
+        return QueueScheduler.reserved_starts(self)
