@@ -56,6 +56,7 @@ class BoundRule(structref.StructRefProxy):
 
 FUNCTIONS = tuple(BoundRule.__annotations__)[2:]
 BoundRuleType = struct_type(BoundRule)
+_bound: Any = BoundRule
 
 
 # What rules do that say nothing else, and what they may say
@@ -123,13 +124,14 @@ def _maker(state: types.Type, memory: types.Type) -> Callable[..., BoundRule]:
         types.FunctionType(result.get(name, types.void)(state, memory, *more.get(name, ())))
         for name in FUNCTIONS
     )
-    fields = cast(Any, types).Tuple((state, memory, *signature))
-    made: Any = compiled(signature_or_function=(fields,))(_made)
+    made: Any = compiled(signature_or_function=(state, memory, *signature))(_made)
     return cast(Callable[..., BoundRule], made)
 
 
-def _made(fields: tuple[Any, ...]) -> BoundRule:
-    return BoundRule(*fields)  # type: ignore[no-untyped-call]
+def _made(
+    state: Any, memory: Any, must_ask: Any, prepare: Any, choose: Any, admit: Any, decide: Any
+) -> Any:
+    return _bound(state, memory, must_ask, prepare, choose, admit, decide)
 
 
 def _make(fields: tuple[Any, ...]) -> BoundRule:
@@ -138,7 +140,7 @@ def _make(fields: tuple[Any, ...]) -> BoundRule:
         kind = f"{type(memory).__module__}.{type(memory).__qualname__}"
         kept = "keep its data in RuleMemory.plugin_data"
         raise PolicyError(f"the memory of a compiled rule is of type {kind}; {kept}")
-    return _maker(_typeof(state), _typeof(memory))(fields)
+    return _maker(_typeof(state), _typeof(memory))(*fields)
 
 
 def bind(state: RunState, memory: Any, **functions: Callable[..., Any]) -> BoundRule:

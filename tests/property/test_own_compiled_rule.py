@@ -81,3 +81,19 @@ def passed(trace, starts, user):
         if waiting and of[waiting[0]] == user:
             found.add(waiting[0])
     return found
+
+
+@compiled
+def misspelt(state, memory):
+    """Ask for what no memory has."""
+    return memory.qeue
+
+
+class Misspelt:
+    def begin(self, view, order, allocation):
+        return easy.EasyScheduler(view, order, allocation, decides=misspelt)
+
+
+def test_a_rule_that_does_not_compile_is_told_why():
+    with pytest.raises(TypeError, match="Unknown attribute 'qeue'"):
+        starts(jobs(0), Misspelt())

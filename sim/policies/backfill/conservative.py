@@ -224,35 +224,15 @@ def find_due(memory: RuleMemory, now: float) -> int:
     return number
 
 
-@compiled
-def profile_change(former: float, end: float, processors: int) -> FloatArray:
-    """Return from when until when a run holds processors, or no longer does, as its end moved.
-
-    Parameters
-    ----------
-    former, end : float
-        When it was believed to end, and when it does or is believed to now, seconds.
-    processors : int
-        That it holds.
-
-    Returns
-    -------
-    numpy.ndarray of float, shape (3,)
-        Two instants in seconds, and how many, below 0 where it no longer does.
-    """
-    more = float(processors) if end > former else -float(processors)
-    return np.array([min(former, end), max(former, end), more])
-
-
 @compiled(forceinline=True)
 def _changes(state: RunState) -> FloatArray:
-    """Return what runs that ended, or outlived their belief, hold otherwise than believed."""
+    """Return when runs that ended, or outlived their belief, were believed to end, and are now."""
     run, until = state.scalars[0], state.believed_end
-    changes = np.empty((run.ended_now + run.expired_now, 3))
+    changes = np.full((run.ended_now + run.expired_now, 3), run.now)
     for k, job in enumerate(state.ended_jobs[: run.ended_now]):
-        changes[k] = profile_change(until[job], run.now, state.processors[job])
-    for k, job in enumerate(state.expired_jobs[: run.expired_now]):
-        changes[run.ended_now + k] = profile_change(run.now, until[job], state.processors[job])
+        changes[k, 0], changes[k, 2] = until[job], state.processors[job]
+    for k, job in enumerate(state.expired_jobs[: run.expired_now], run.ended_now):
+        changes[k, 1], changes[k, 2] = until[job], state.processors[job]
     return changes
 
 
@@ -267,8 +247,8 @@ def update_profile(
     state : RunState
     memory : RuleMemory
     changes : numpy.ndarray of float, shape (n, 3)
-        From when until when, in seconds, and how many processors more than before are held,
-        or fewer.
+        When a run was believed to end, and when it does or is believed to now, in seconds, and
+        how many processors it holds.
     lay_anew : bool
         Whether the profile is to be laid anew, as more has changed. So it is where reservations
         are in the way of what is held for longer.
@@ -278,16 +258,17 @@ def update_profile(
     early, is_broken = lay_anew or kept.is_shorter != 0, lay_anew or kept.is_revised != 0
     availability.advance(profile, now)
     for k in range(len(changes)):
-        begin, end, more = changes[k, 0], changes[k, 1], int(changes[k, 2])
-        if more < 0:
-            if end > begin:
-                availability.occupy(profile, begin, end, more)
-                note_freed(memory, begin, end)
-                early = True
-        elif is_broken or availability.free_between(profile, begin, end)[0] < more:
+        former, end, held = changes[k, 0], changes[k, 1], int(changes[k, 2])
+        if end < former:
+            availability.occupy(profile, end, former, -held)
+            note_freed(memory, end, former)
+            early = True
+        elif end > former and (
+            is_broken or availability.free_between(profile, former, end)[0] < held
+        ):
             is_broken = True
         else:
-            availability.occupy(profile, begin, end, more)
+            availability.occupy(profile, former, end, held)
     if is_broken:
         lay_running(state, memory)
         repair(memory, now)
@@ -522,7 +503,7 @@ class ConservativeScheduler(QueueScheduler):
         """Prepare for the arrivals: nothing where each is placed by itself."""
 
     def _changes(self) -> tuple[FloatArray, bool]:
-        """Return what runs hold otherwise than believed, and whether more has changed."""
+        """Return whose end is another than was believed, and whether more has changed."""
         view, now, seen = self.view, self.view.now, self.view.changes
         running, moved = view.running, seen.moved_ends
         granted = {run for run in seen.granted if running.get(run.job) is run}
@@ -532,7 +513,7 @@ class ConservativeScheduler(QueueScheduler):
             for run, former in moved.items()
             if running.get(run.job) is run and run not in granted
         ]
-        changes = np.array([profile_change(*one) for one in ends]).reshape(-1, 3)
+        changes = np.array(ends, float).reshape(-1, 3)
         return changes, seen.outages_changed or bool(granted)
 
 
