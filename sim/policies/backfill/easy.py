@@ -124,22 +124,22 @@ def is_hopeless(queue: Queue, block: int, row: int) -> bool:
 
 @compiled(forceinline=True)
 def _fill_shortest(
-    queue: Queue, first: int, number: int, free: int, now: float, reserved: NDArray[Any]
+    queue: Queue, first: int, number: int, free: int, now: float, backfilling: NDArray[Any]
 ) -> int:
     """Do what `fill_window` does, the shortest first by belief, of equal ones the first in line."""
-    counts, runtime, given = queue.processors, queue.runtime, reserved[0].reserved
+    counts, runtime, given = queue.processors, queue.runtime, backfilling[0].reserved
     best, shortest = -1, -np.inf
     while True:
         before, longest, best = best, shortest, -1
         for k in range(first, queue.at[0].last):
             wanted, seconds = counts[k], runtime[k]
             is_new = seconds > longest or (seconds == longest and k > before)
-            may = is_new and not delays(reserved, given, wanted, seconds, now)
+            may = is_new and not delays(backfilling, given, wanted, seconds, now)
             if 0 < wanted <= free and may and (best < 0 or runtime[k] < shortest):
                 best, shortest = k, runtime[k]
         if best < 0:
             return number
-        take_extra(reserved, given, counts[best], shortest, now)
+        take_extra(backfilling, given, counts[best], shortest, now)
         free -= counts[best]
         queue.found[number] = best
         number += 1
@@ -270,7 +270,7 @@ def find_backfills(
         ends[i], held[i] = holders.end[i], holders.processors[i]
     for i in range(number):
         size = _hold(ends, held, size, now + runtime[found[i]], processors[found[i]])
-    while k < at.last and own.reserved < own.reservations:
+    while k < at.last and own.reserved < min(own.reservations, backfilling.size):
         wanted, seconds, given = processors[k], runtime[k], own.reserved
         if 0 < wanted <= free and not delays(backfilling, given, wanted, seconds, now):
             take_extra(backfilling, given, wanted, seconds, now)
