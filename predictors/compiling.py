@@ -185,21 +185,17 @@ def direct(function: Callable[Given, Found]) -> Callable[Given, Found]:
 
     def call(*arguments: Any) -> Any:
         nonlocal entry
-        if entry is None:
-            entry = of_types(function, *arguments)
+        entry = entry or of_types(function, *arguments)
         return entry(*arguments)
 
     return cast(Callable[Given, Found], call)
 
 
-def of_types(function: Callable[Given, Found], *arguments: Any) -> Callable[Given, Found]:
+def of_types(function: Any, *arguments: Any) -> Any:
     """Return a compiled function for arguments of the types of these; see `direct`."""
-    made = cast(Any, function)
-    if not hasattr(made, "get_overload"):  # nothing is compiled
+    if not hasattr(function, "compile"):  # nothing is compiled
         return function
-    kinds = tuple(map(typeof, arguments))
-    made.compile(kinds)
-    return cast(Callable[Given, Found], made.get_overload(kinds))
+    return function.compile(tuple(map(typeof, arguments)))
 
 
 def record(**fields: Any) -> np.dtype[Any]:

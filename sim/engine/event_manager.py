@@ -77,7 +77,7 @@ class EventManager:
         float
             When something happens next, seconds; infinity if nothing does.
         """
-        following = self._advance(instant, until)
+        following: float = self._advance(instant, until)
         while self._pass_due.item():
             self._answer(following)
             following = self._advance(-np.inf, until)
