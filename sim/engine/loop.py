@@ -56,7 +56,7 @@ class BoundRule(structref.StructRefProxy):
 
 FUNCTIONS = tuple(BoundRule.__annotations__)[2:]
 BoundRuleType = struct_type(BoundRule)
-_bound: Any = BoundRule
+_bound: Any = BoundRule  # made in compiled code, which knows its types
 
 
 # What rules do that say nothing else, and what they may say

@@ -232,8 +232,8 @@ def find_heads(queue: Queue, free: int, backfilling: NDArray[Any]) -> tuple[int,
 
 
 @compiled(forceinline=True)
-def _hold(ends: FloatArray, held: IntArray, number: int, end: float, processors: int) -> int:
-    """Let somebody hold so many until then; return how many entries count now."""
+def _insert_end(ends: FloatArray, held: IntArray, number: int, end: float, processors: int) -> int:
+    """Note that so many are given back then, below 0 taken; return how many entries count now."""
     place = number
     while place > 0 and ends[place - 1] > end:
         ends[place], held[place] = ends[place - 1], held[place - 1]
@@ -269,12 +269,12 @@ def find_backfills(
     for i in range(size):
         ends[i], held[i] = holders.end[i], holders.processors[i]
     for i in range(number):
-        size = _hold(ends, held, size, now + runtime[found[i]], processors[found[i]])
+        size = _insert_end(ends, held, size, now + runtime[found[i]], processors[found[i]])
     while k < at.last and own.reserved < min(own.reservations, backfilling.size):
         wanted, seconds, given = processors[k], runtime[k], own.reserved
         if 0 < wanted <= free and not delays(backfilling, given, wanted, seconds, now):
             take_extra(backfilling, given, wanted, seconds, now)
-            size = _hold(ends, held, size, now + seconds, wanted)
+            size = _insert_end(ends, held, size, now + seconds, wanted)
             free -= wanted
             found[number] = k
             number += 1
@@ -285,8 +285,8 @@ def find_backfills(
                     backfilling[i].extra_nodes -= wanted
             backfilling[given].shadow_time, backfilling[given].extra_nodes = shadow, extra
             own.reserved = given + 1
-            size = _hold(ends, held, size, shadow, -wanted)
-            size = _hold(ends, held, size, shadow + seconds, wanted)
+            size = _insert_end(ends, held, size, shadow, -wanted)
+            size = _insert_end(ends, held, size, shadow + seconds, wanted)
         k += 1
     return fill_window(queue, k, number, free, now, backfilling)
 
