@@ -274,7 +274,7 @@ def pop_holder(state: RunState, end: float, job: int) -> None:
     _move_holder(state, holder_place(state, end, job), state.scalars[0].holders)
 
 
-@compiled
+@compiled(forceinline=True)
 def believe_end(state: RunState, job: int, end: float) -> None:
     """Believe that a running job, with the processors it holds, ends then."""
     before = holder_place(state, state.believed_end[job], job)

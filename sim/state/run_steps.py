@@ -273,7 +273,7 @@ def _number_end(state: RunState, job: int) -> None:
     state.scalars[0].sequence += 1
 
 
-@compiled
+@compiled(forceinline=True)
 def resize(state: RunState, job: int, processors: int, seconds: float) -> None:
     """Let a run go on with other processors; the loop plans its end.
 
@@ -327,7 +327,7 @@ def plan_ends(state: RunState, calendar: Calendar) -> None:
             sift_down(calendar, place, run.running)
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _begin_work(state: RunState, calendar: Calendar, job: int) -> None:
     """Let a run go on from now with the processors that it holds."""
     calendar.since[job] = state.scalars[0].now
@@ -428,7 +428,7 @@ def _expire(state: RunState, calendar: Calendar, job: int) -> None:
     sift_down(calendar, 0, state.scalars[0].running)
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def next_event_time(state: RunState, calendar: Calendar) -> float:
     """Return when something happens next, in seconds; infinity if nothing does."""
     run, following = state.scalars[0], np.inf

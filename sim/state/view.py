@@ -243,6 +243,7 @@ class ArrivedJobs:
             places, columns = np.array(jobs), []
             for name, column in self._written.items():
                 column[places] = self._known[name][places]
+            jobs = places[self._known["least"][places] < self._known["largest"][places]].tolist()
         for job in jobs:
             for written, known in columns:
                 written[job] = known[job]

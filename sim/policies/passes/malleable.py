@@ -334,15 +334,16 @@ def pass_of(
 
     def make_pass(at: Tables) -> None:
         state, sharing = at
-        held, tally, arriving = state.processors, sharing.tally, take_in(at)
-        running = sharing.running[: tally["running"][0]]
-        total = state.scalars["free"][0] + held[running].sum()
-        arrived = np.concatenate((sharing.deferred[: tally["deferred"][0]], arriving))
+        held, run, tally = state.processors, state.scalars[0], sharing.tally[0]
+        arrived = np.concatenate((sharing.deferred[: tally["deferred"]], take_in(at)))
+        running, total = sharing.running[: tally["running"]], run["free"]
+        for job in running:
+            total += held[job]
         queueing, deferred = arrived, arrived[:0]
         before = SharedOut(deferred, deferred, deferred, -1)
         # Where jobs may get nothing, those are deferred who do, all others may queue.
-        may_wait = sharing.jobs["most"][arrived] > 0
-        if sharing.defers and may_wait.any():
+        may_wait = sharing.jobs["most"][arrived if sharing.defers else deferred] > 0
+        if may_wait.any():
             everybody = np.concatenate((running, arrived[may_wait]))
             claims = claim(at, everybody, running.size, total, True)
             shares = share(at, claims, total)
@@ -351,7 +352,7 @@ def pass_of(
             is_deferred = may_wait.copy()
             is_deferred[may_wait] = ~got[running.size :]
             deferred, queueing = arrived[is_deferred], arrived[~is_deferred]
-        tally["deferred"][0] = deferred.size
+        tally["deferred"] = deferred.size
         sharing.deferred[: deferred.size] = deferred
         starts, starting, waiting = find_starts(at, arrived, queueing)
         jobs, number = np.concatenate((running, starting)), running.size
@@ -373,18 +374,19 @@ def pass_of(
             if deferred.size == 0 or shares[jobs.size :].any():
                 shares = share(at, claims, total)
         counts, later = approve(at, jobs, claims, shares[: jobs.size], total)
-        held_before, wake_time = claims.held, tally["wake_time"]
         if claims.searches.size > 0:
             sharing.searches[jobs] = claims.searches
             later = min(later, claims.searches["due"].min())
-        if state.scalars["now"][0] < later < np.inf and later != wake_time[0]:
-            wake_time[0] = later
+        if run["now"] < later < np.inf and later != tally["wake_time"]:
+            tally["wake_time"] = later
             ask_to_wake(state, later)
-        for k in np.flatnonzero(counts < held_before):
-            resize(at, jobs[k], counts[k])
+        for k in range(running.size):
+            if counts[k] < claims.held[k]:
+                resize(at, jobs[k], counts[k])
         start(at, starts, jobs[running.size :], counts[running.size :])
-        for k in np.flatnonzero(counts[: running.size] > held_before[: running.size]):
-            resize(at, jobs[k], counts[k])
+        for k in range(running.size):
+            if counts[k] > claims.held[k]:
+                resize(at, jobs[k], counts[k])
 
     return make_pass
 
@@ -495,7 +497,7 @@ def _find_starts(at: Tables, arrived: IntArray, queueing: IntArray) -> tuple[int
     return begun, queue.job[queue.found[:begun]], queue.at[0].waiting - begun
 
 
-@compiled
+@compiled(forceinline=True)
 def _begin_allocation(state: RunState, sharing: SharingMemory, job: int) -> None:
     """Note what a job holds from now on."""
     place = sharing.jobs[job].allocation = sharing.tally[0].allocations
@@ -505,7 +507,7 @@ def _begin_allocation(state: RunState, sharing: SharingMemory, job: int) -> None
     sharing.tally[0].allocations += 1
 
 
-@compiled
+@compiled(forceinline=True)
 def _resize(at: Tables, job: int, count: int) -> None:
     state, sharing = at
     own, now, before = sharing.jobs[job], state.scalars[0].now, state.processors[job]
@@ -605,10 +607,10 @@ class CompiledSharingRule(CompiledRule):
         engine.shown.arrive(range(jobs))
         own, rows = np.zeros(jobs, JOB), [np.zeros(0)] * jobs
         least, read, serial_time = own["least"], own["read"], own["serial_time"]
-        for job in np.flatnonzero(engine.malleable).tolist():
+        np.copyto(least, engine.shown.more["least"], where=engine.malleable)
+        for job in np.flatnonzero(engine.malleable).tolist() if rule.reads_each_job else ():
             least[job] = rule.start_count(beliefs, job)
-            if rule.has_curve_values:
-                rows[job] = beliefs.read_off(job, rule.read_off)
+            rows[job] = beliefs.read_off(job, rule.read_off)
             read[job] = beliefs.has_table(job)
             serial_time[job] = beliefs.serial_time(job) if rule.weighs_work else 0.0
             if rule.weighs_work and job == engine.view.predictor._asked.explained:

@@ -131,9 +131,10 @@ class Reallocation:
         return np.zeros(0)
 
     @property
-    def has_curve_values(self) -> bool:
-        """Whether `read_off` returns anything of a job, for the `curve_values` of `Claims`."""
-        return type(self).read_off is not Reallocation.read_off
+    def reads_each_job(self) -> bool:
+        """Whether anything but its least count has to be known of each job before it runs."""
+        asked = type(self).read_off, type(self).start_count
+        return self.weighs_work or asked != (Reallocation.read_off, Reallocation.start_count)
 
     @property
     def weighs_work(self) -> bool:
