@@ -234,9 +234,8 @@ def reserve_next(
     A job starts no earlier than one before it that was no wider and no longer. ``bounds`` keeps
     the latest such start by powers of two, as a Fenwick tree of maxima in two dimensions.
     """
-    if bounds.size == 0 or not 1e-4 < runtime < 1e14:
-        return reserve_earliest(profile, now, processors, runtime)
-    after, i = now, min(_octave(processors, 0, False), COUNTS - 1)
+    is_bounded = bounds.size > 0 and 1e-4 < runtime < 1e14
+    after, i = now, min(_octave(processors, 0, False), COUNTS - 1) if is_bounded else 0
     while i > 0:
         k = min(_octave(runtime, 15, False), RUNTIMES - 1)
         while k > 0:
@@ -245,7 +244,7 @@ def reserve_next(
         i -= i & -i
     start = earliest(profile, processors, runtime, after, np.inf, np.inf)
     occupy(profile, start, start + runtime, processors)
-    i = _octave(processors, 0, True)
+    i = _octave(processors, 0, True) if is_bounded else COUNTS
     while i < COUNTS:
         k = _octave(runtime, 15, True)
         while k < RUNTIMES:
