@@ -180,12 +180,11 @@ def wake_for_next(state: RunState, memory: RuleMemory, following: float, withdra
     place = rank_in(ends, following)
     if place < ends.size and ends[place] == following:
         following = np.inf
-    if following == own.wake_time or (following == np.inf and not withdraws):
-        return
-    if withdraws:
-        withdraw_wake(state, own.wake_time)
-    ask_to_wake(state, following)
-    own.wake_time = following
+    if following != own.wake_time and (withdraws or following < np.inf):
+        if withdraws:
+            withdraw_wake(state, own.wake_time)
+        ask_to_wake(state, following)
+        own.wake_time = following
 
 
 @compiled(forceinline=True)
@@ -201,10 +200,10 @@ def find_due(memory: RuleMemory, now: float) -> int:
         How many places were written to `found`.
     """
     queue, own, at = memory.queue, memory.kept[0], memory.queue.at[0]
-    counts, starts = queue.processors, queue.start
-    soonest, number, following = queue.soonest, 0, np.inf
     if own.next_start > now:
         return 0
+    counts, starts = queue.processors, queue.start
+    soonest, number, following = queue.soonest, 0, np.inf
     if at.soonest_layout != at.layout:
         at.soonest_layout = at.layout
         soonest[: at.last // BLOCK + 1] = -np.inf

@@ -248,8 +248,8 @@ def make_room_for_all(state: RunState, memory: RuleMemory) -> None:
     """Let the profile hold all who wait and run; none of its reservations count as laid then."""
     run, memory.kept[0].reservations_version = state.scalars[0], -1
     breakpoints = 4 * (run.arrived - run.started + run.holders + run.ended_now + 1) + 64
-    times, free, span = memory.profile
-    if times.size < breakpoints:
+    if memory.profile.times.size < breakpoints:
+        times, free, span = memory.profile
         times, free = longer(times, 2 * breakpoints), longer(free, 2 * breakpoints)
         memory.profile = Profile(times, free, span)
 
