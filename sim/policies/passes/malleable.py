@@ -225,16 +225,17 @@ def must_measure(state: RunState, sharing: SharingMemory) -> bool:
 @compiled
 def prepare(state: RunState, sharing: SharingMemory) -> None:
     """Take from the members who ended, and what was known of them; make room for allocations."""
-    size, tally, members = sharing.allocations.size, sharing.tally[0], sharing.running
+    tally, members, number = sharing.tally[0], sharing.running, 0
     tally.no_start_before = -np.inf
-    if size - tally.allocations < members.size:
-        sharing.allocations = longer(sharing.allocations, 2 * size)
+    if sharing.allocations.size - tally.allocations < members.size:
+        sharing.allocations = longer(sharing.allocations, 2 * sharing.allocations.size)
     for job in state.ended_jobs[: state.scalars[0].ended_now]:
         state.processors[job], sharing.jobs[job].most = 0, 0
-    running = members[: tally.running]
-    running = running[state.processors[running] > 0]
-    tally.running = running.size
-    members[: running.size] = running
+    for job in members[: tally.running]:
+        if state.processors[job] > 0:
+            members[number] = job
+            number += 1
+    tally.running = number
 
 
 @compiled
