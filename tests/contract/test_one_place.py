@@ -134,7 +134,7 @@ SHARING = {
     "room": ("pdpa", PASS, "max(largest[k], held[k], least[k])", "least[k]"),
     "deferred": ("hesrpt", PASS, "got = shares > 0", "got = shares >= 0"),
     "order of steps": ("hesrpt", PASS, "= ~got[running.size :]", "= got[running.size :]"),
-    "growth": ("equi", PASS, "counts[: running.size] > held", "counts[: running.size] < held"),
+    "growth": ("equi", PASS, "counts[k] > claims.held", "counts[k] < claims.held"),
     "work left": ("hesrpt", BELIEFS, "* after / before", "/ after"),
     "limits": ("expand", PASS, "else 0, own.most", "else 0, own.least"),
     "who starts": ("equi", PASS, "total -= held[job]", "total -= 0"),
