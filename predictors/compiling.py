@@ -152,9 +152,10 @@ def compiled(function: Any = None, **options: Any) -> Any:
     ----------
     function : callable, optional
     **options
-        Of `numba.njit`. A short step of a pass says `forceinline`: where it stands in whoever
-        calls it, most counts of references cancel out, and there is less to compile. A step
-        that one function of a run alone calls says `inline="always"`: it is compiled there only.
+        Of `numba.njit`. A short step of a pass says `forceinline`: it is compiled by itself, in
+        which most counts of references cancel out, and then put into whoever calls it. A step
+        that one function of a run alone calls may say `inline="always"`: it is compiled there
+        only, but in a large function fewer counts cancel out.
     """
     if function is None:
         return partial(compiled, **options)

@@ -242,8 +242,7 @@ def reserve_next(
             after = max(after, bounds[i, k])
             k -= k & -k
         i -= i & -i
-    start = earliest(profile, processors, runtime, after, np.inf, np.inf)
-    occupy(profile, start, start + runtime, processors)
+    start = reserve_earliest(profile, after, processors, runtime)
     i = _octave(processors, 0, True) if is_bounded else COUNTS
     while i < COUNTS:
         k = _octave(runtime, 15, True)
