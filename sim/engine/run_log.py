@@ -15,33 +15,10 @@ from sim.state.processors import held_ranges
 from sim.state.records import Allocations, Predictions, Records
 
 
-class GrowingTable:
-    """A table that grows by rows and keeps numbers alone.
-
-    Parameters
-    ----------
-    kinds : str
-        The type code of each column, as `array.array` has them.
-    """
-
-    def __init__(self, kinds: str) -> None:
-        self._kinds, self._values = kinds, array("d")
-
-    def add(self, *row: float) -> int:
-        """Add a row and return its number; whole numbers are less than 2^53."""
-        values = self._values
-        number = len(values) // len(row)
-        values.extend(row)
-        return number
-
-    def item(self, row: int, column: int) -> float:
-        """Return a number."""
-        return self._values[row * len(self._kinds) + column]
-
-    def arrays(self) -> list[NDArray[Any]]:
-        """Return the columns."""
-        table = np.array(self._values).reshape(-1, len(self._kinds))
-        return [table[:, k].astype(kind) for k, kind in enumerate(self._kinds)]
+def columns(rows: list[tuple[float, ...]], kinds: str) -> list[NDArray[Any]]:
+    """Return the columns of a table of numbers, of types as `array.array` names them."""
+    table = np.array(rows, float).reshape(-1, len(kinds))
+    return [table[:, k].astype(kind) for k, kind in enumerate(kinds)]
 
 
 EXPLANATION = np.dtype([*zip(Explanation._fields, ("O", "i8", "O", "O", "i8", "f8"), strict=True)])
@@ -81,9 +58,9 @@ class RunLog:
         self.over, self.restarts = np.zeros(jobs, np.bool_), array("q", [0]) * jobs
         self._last_run = array("q", [-1]) * jobs
         self._status = [""] * jobs
-        self._runs = GrowingTable("qqdqdb")  # job, number, start, processors, belief, by_curve
+        self._runs: list[tuple[float, ...]] = []
         self._rests_on: list[Explanation] = []
-        self._allocations = GrowingTable("qdqq")  # run, start, processors, where its ranges begin
+        self._allocations: list[tuple[float, ...]] = []
         self._allocation_ends = array("d")
 
     def start(
@@ -94,7 +71,8 @@ class RunLog:
         `by_curve` is false where a rule left the request standing whatever the curve says.
         """
         job, now = run.job, run.start
-        self._last_run[job] = self._runs.add(job, run.number, now, run.processors, belief, by_curve)
+        self._last_run[job] = len(self._runs)
+        self._runs.append((job, run.number, now, run.processors, belief, by_curve))
         if explanation is not None:
             self._rests_on.append(explanation)
         self._begin_allocation(run, now)
@@ -102,13 +80,13 @@ class RunLog:
     def _begin_allocation(self, run: Run, now: float) -> None:
         """Note what a run holds from now on."""
         first = self._state.tables.first_range.item(run.job)
-        allocation = self._allocations.add(self._last_run[run.job], now, run.processors, first)
-        rewrite(run, allocation=allocation)
+        rewrite(run, allocation=len(self._allocations))
+        self._allocations.append((self._last_run[run.job], now, run.processors, first))
         self._allocation_ends.append(now)
 
     def believed_at_start(self, run: Run) -> float:
         """Return the belief at the start of a job's last run, in seconds."""
-        return self._runs.item(self._last_run[run.job], 4)
+        return self._runs[self._last_run[run.job]][4]
 
     def resize(self, run: Run, now: float) -> None:
         """Note that a run goes on with other processors."""
@@ -131,9 +109,10 @@ class RunLog:
     def records(self, predictor: RuntimePredictor, submit: FloatArray) -> Records:
         """Return the records of a run in which every job has ended; nothing is noted any more."""
         last = np.frombuffer(self._last_run, np.int64)
-        run_job, run_number, run_start, run_processors, run_belief, by_curve = self._runs.arrays()
+        runs = columns(self._runs, "qqdqdb")
+        run_job, run_number, run_start, run_processors, run_belief, by_curve = runs
         said = self._rests_on or [predictor.explain(run_job.item(0), run_processors.item(0))]
-        run, start, processors, first = self._allocations.arrays()
+        run, start, processors, first = columns(self._allocations, "qdqq")
         allocations = Allocations(
             job=run_job[run],
             run=run_number[run],
