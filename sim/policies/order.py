@@ -5,6 +5,7 @@ arrival. Scores that papers maximise are negated here. Figures: policies.md 2.4;
 WFP3: Tang et al. 2009; F1 to F4: Carastan-Santos & de Camargo, SC'17.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -178,26 +179,27 @@ class Learned(_FixedOrder):
     function : {"F1", "F2", "F3", "F4"}
     """
 
-    FUNCTIONS = ("F1", "F2", "F3", "F4")
-
     def __init__(self, function: str = "F1") -> None:
-        check_choice(self.FUNCTIONS, function=function)
+        check_choice(_SCORES, function=function)
         self.function = function
 
     def keys(
         self, now: float, submit: FloatArray, processors: IntArray, runtime: FloatArray
     ) -> FloatArray:
         """Return the score; smaller is better."""
-        age = _log10(submit)
-        if self.function == "F1":
-            return np.asarray(_log10(runtime) * processors + 870.0 * age)
-        if self.function == "F2":
-            return np.asarray(np.sqrt(runtime) * processors + 25_600.0 * age)
-        if self.function == "F3":
-            return np.asarray(runtime * processors + 6_860_000.0 * age)
-        return np.asarray(runtime * np.sqrt(processors) + 530_000.0 * age)
+        score, weight = _SCORES[self.function]
+        return np.asarray(score(runtime, processors) + weight * _log10(submit))
 
 
 def _log10(values: FloatArray) -> FloatArray:
     """Return log10, with 0.1 in place of 0 as the authors' code has it."""
     return np.asarray(np.log10(np.where(values == 0, 0.1, values)))
+
+
+_SCORES: dict[str, tuple[Callable[[FloatArray, IntArray], FloatArray], float]] = {
+    "F1": (lambda runtime, processors: _log10(runtime) * processors, 870.0),
+    "F2": (lambda runtime, processors: np.sqrt(runtime) * processors, 25_600.0),
+    "F3": (lambda runtime, processors: runtime * processors, 6_860_000.0),
+    "F4": (lambda runtime, processors: runtime * np.sqrt(processors), 530_000.0),
+}
+"""What of a score depends on runtime and processors, and the weight of log10(s)."""

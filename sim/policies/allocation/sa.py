@@ -1,6 +1,7 @@
 """SA: the smallest predicted turnaround, chosen at submit (Cirne & Berman); its load-blind twin."""
 
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -8,8 +9,8 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.engine.protocols import is_exactly
-from sim.errors import AT_LEAST_0, AT_LEAST_1, SHARE, check_choice
-from sim.policies.advice import Advice, Counts, check_counts, last_up_to, tried
+from sim.errors import AT_LEAST_0, AT_LEAST_1, SHARE, check_choices
+from sim.policies.advice import Advice, Counts, last_up_to, tried
 from sim.policies.base import Allocation, Outlook
 from sim.policies.passes.memory import RuleMemory, lay_reservations, predicted_starts
 from sim.policies.ties import first_least, is_less
@@ -101,6 +102,7 @@ def choose_by_reservations(state: RunState, memory: RuleMemory, job: int) -> boo
     return choose(state, memory, job)
 
 
+@dataclass
 class SmallestTurnaround:
     """SA: each arriving job tries its counts against the queue and takes the best.
 
@@ -116,7 +118,7 @@ class SmallestTurnaround:
         most two counts, all. The largest count is not tried for its own sake.
     adopters : float
         Share of the jobs that choose so; the others keep their request.
-    advice : Advice, optional
+    advice : Advice
         How predicted curves are read.
     without_curve : {"request", "fewer"}
         What a job gets that has no curve to go by: its request, or ``fewer``
@@ -136,12 +138,6 @@ class SmallestTurnaround:
     most_extra_area : float
         With ``idle``, up to so many times the processor time of the request; at least 1.
 
-    Attributes
-    ----------
-    area_limits : tuple of (float, float)
-        How many times the request's processor time a job may take, while nobody else
-        waits and while others do.
-
     Examples
     --------
     >>> import sim
@@ -151,28 +147,25 @@ class SmallestTurnaround:
     {'completed'}
     """
 
-    def __init__(
-        self,
-        counts: Counts = "powers_of_two",
-        adopters: float = 1.0,
-        advice: Advice | None = None,
-        without_curve: Literal["request", "fewer"] = "request",
-        margin: float = 0.0,
-        extra_area: Literal["idle", "never", "always"] = "always",
-        most_extra_area: float = 1.5,
-    ) -> None:
-        SHARE.check(adopters=adopters)
-        check_choice(("request", "fewer"), without_curve=without_curve)
-        AT_LEAST_0.check(margin=margin)
-        check_choice(("idle", "never", "always"), extra_area=extra_area)
-        AT_LEAST_1.check(most_extra_area=most_extra_area)
-        idle = float(most_extra_area) if extra_area == "idle" else 1.0
-        self.area_limits = (np.inf, np.inf) if extra_area == "always" else (idle, 1.0)
-        self.without_curve = without_curve
-        self.margin = margin
-        self.counts = check_counts(counts)
-        self.adopters = adopters
-        self.advice = advice or Advice()
+    counts: Counts = "powers_of_two"
+    adopters: float = 1.0
+    advice: Advice = field(default_factory=Advice)
+    without_curve: Literal["request", "fewer"] = "request"
+    margin: float = 0.0
+    extra_area: Literal["idle", "never", "always"] = "always"
+    most_extra_area: float = 1.5
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        SHARE.check(adopters=self.adopters)
+        AT_LEAST_0.check(margin=self.margin)
+        AT_LEAST_1.check(most_extra_area=self.most_extra_area)
+
+    @property
+    def area_limits(self) -> tuple[float, float]:
+        """How many times the request's processor time jobs take while nobody waits, and else."""
+        idle = float(self.most_extra_area) if self.extra_area == "idle" else 1.0
+        return (np.inf, np.inf) if self.extra_area == "always" else (idle, 1.0)
 
     def tries(self, job: int, view: View) -> IntArray:
         """Return the counts that a job tries: its request alone, if it does not adopt the rule."""
