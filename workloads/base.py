@@ -182,9 +182,10 @@ class GroundTruth(Protocol):
     -----
     An attribute ``shared_shape``, true where jobs of one application have curves
     that are multiples of each other, is optional: it spares lower bounds from
-    going through the curve of every job. So is a method ``tabled``, which returns `Tabled`,
-    or None: it spares equal shares from asking, and counts only where the class itself has it,
-    for what wraps or refines another truth may tell other runtimes.
+    going through the curve of every job. So is ``restricts_counts``, false where `feasible`
+    returns None for every job: it spares the engine from asking. So is a method ``tabled``,
+    which returns `Tabled`, or None: it spares equal shares from asking, and counts only where
+    the class itself has it, for what wraps or refines another truth may tell other runtimes.
     """
 
     application: IntArray

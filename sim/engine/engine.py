@@ -115,7 +115,8 @@ class Engine:
             "adopter_draws": np.zeros(len(self.submit)) if draws is None else draws,
         }
         self.malleable = more["malleable"]
-        self.shown = ArrivedJobs(self.jobs, more, truth.feasible, processors)
+        feasible = truth.feasible if getattr(truth, "restricts_counts", True) else None
+        self.shown = ArrivedJobs(self.jobs, more, feasible, processors)
         self.predictor.attach(self.shown.jobs)
         return View(self.state, self.shown, self.predictor, self.preferences)
 

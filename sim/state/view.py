@@ -204,8 +204,9 @@ class ArrivedJobs:
         All jobs.
     more : mapping of str to numpy.ndarray
         What policies may know besides, ``least`` and ``largest`` count among it.
-    feasible : callable
-        Job index to the counts that it can run on, None where every count in between is.
+    feasible : callable or None
+        Job index to the counts that it can run on, None where every count in between is; None
+        where that goes for all jobs.
     processors : int
         Size of the machine.
 
@@ -222,7 +223,7 @@ class ArrivedJobs:
         self,
         jobs: VisibleJobs,
         more: Mapping[str, NDArray[Any]],
-        feasible: Callable[[int], IntArray | None],
+        feasible: Callable[[int], IntArray | None] | None,
         processors: int,
     ) -> None:
         self._known = {**vars(jobs), **more}
@@ -243,7 +244,8 @@ class ArrivedJobs:
             places, columns = np.array(jobs), []
             for name, column in self._written.items():
                 column[places] = self._known[name][places]
-            jobs = places[self._known["least"][places] < self._known["largest"][places]].tolist()
+            spread = self._known["least"][places] < self._known["largest"][places]
+            jobs = places[spread].tolist() if self._feasible is not None else ()
         for job in jobs:
             for written, known in columns:
                 written[job] = known[job]
@@ -252,6 +254,8 @@ class ArrivedJobs:
 
     def sparse(self, job: int) -> IntArray | None:
         """Return any job's feasible counts, None where every count between its extremes is."""
+        if self._feasible is None:
+            return None
         least, largest = self._least[job], self._largest[job]
         counts = None if least == largest else self._feasible(job)
         return None if counts is None else sealed(counts[(counts >= least) & (counts <= largest)])

@@ -91,6 +91,8 @@ class Truth:
         w/epsilon, the serial time that would repeat.
     shared_shape : bool
         Whether jobs of one application have curves that are multiples of each other.
+    restricts_counts : bool
+        Whether any application runs on certain counts alone.
     known : bool
         Whether any other count than the reference has a runtime.
     calibration : Calibration
@@ -112,6 +114,7 @@ class Truth:
         self._options, self._split_key = options, np.uint64(split_key)
         self.known, self.moldable, self.malleable = shapes.known, moldable, malleable
         self.shared_shape = options.size_exponent == 0.0
+        self.restricts_counts = any(rule != "any" for rule in shapes.rules)
         self.application, self.size_class = scales.application, scales.size_class
         unknown = np.broadcast_to(np.nan, jobs)
         self.size = scales.size if options.size == "known" else unknown
@@ -222,9 +225,8 @@ class Truth:
         reference = self._recorded.processors
         if not self.known:
             return reference, reference
-        least = np.minimum(
-            self._curves.smallest(self._row, self._options.min_processors), reference
-        )
+        smallest = self._curves.smallest(self._row, self._options.min_processors)
+        least = np.minimum(smallest, reference)
         most = np.maximum(self._curves.limits(self._row), reference)
         return np.where(self.moldable, least, reference), np.where(self.moldable, most, reference)
 
