@@ -10,12 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from predictors.base import FloatArray, IntArray, RuntimePredictor, VisibleJobs
+from predictors.compiling import direct
 from predictors.in_loop.oracle import Oracle, normal_draw, normal_draws
 from sim.errors import SimError
 from sim.machine.base import Machine
 from sim.state.machine_state import MachineState, Run
-from sim.state.run_steps import by_job
+from sim.state.run_steps import by_job, seconds_left
 from workloads.base import GroundTruth, Tabled, TellsOneRuntime, Trace
+
+_seconds_left = direct(seconds_left)
 
 
 class TrueWork:
@@ -143,7 +146,7 @@ class TrueWork:
         """Return when a run ends that goes on at `now` with the processors it holds."""
         job = run.job
         self._since[job] = now
-        left = self.runtime(job, run.processors) * max(1.0 - self._done.get(job, 0.0), 0.0)
+        left = _seconds_left(self.runtime(job, run.processors), self.done(job))
         share = self.communication(job, run.processors)
         return self._machine.completion(now, left, run.nodes, share)
 

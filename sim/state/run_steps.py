@@ -337,14 +337,19 @@ def _begin_work(state: RunState, calendar: Calendar, job: int) -> None:
 
 
 @compiled(inline="always")
+def seconds_left(runtime: float, done: float) -> float:
+    """Return how long the rest takes of a run of which a share is done, seconds."""
+    return runtime * max(1.0 - done, 0.0)
+
+
+@compiled(inline="always")
 def _move_end(state: RunState, calendar: Calendar, job: int) -> None:
     """Let a run that goes on with other processors end when the rest is done on them."""
     now, since = state.scalars[0].now, calendar.since[job]
     if now > since:
         calendar.done[job] += (now - since) / calendar.runtime[job]
     _begin_work(state, calendar, job)
-    left = max(1.0 - calendar.done[job], 0.0)
-    end = calendar.end_time[job] = now + calendar.runtime[job] * left
+    end = calendar.end_time[job] = now + seconds_left(calendar.runtime[job], calendar.done[job])
     run_state.believe_end(state, job, run_state.snapped(state.believed_end[job], end, now))
 
 
