@@ -41,6 +41,8 @@ class BoundRule(structref.StructRefProxy):
         Lets a job that has arrived choose its count; says whether it did, or Python has to.
     admit : callable
         Lets it wait.
+    narrow : callable
+        Says which of the counts that stay open are allowed now.
     decide : callable
         Finds who starts; returns how many places of its queue were written to ``found``.
     """
@@ -51,6 +53,7 @@ class BoundRule(structref.StructRefProxy):
     prepare: Callable[[RunState, Any], None]
     choose: Callable[[RunState, Any, int], bool]
     admit: Callable[[RunState, Any, int], None]
+    narrow: Callable[[RunState, Any], None]
     decide: Callable[[RunState, Any], int]
 
 
@@ -75,8 +78,8 @@ def always_ask(state: RunState, memory: Any) -> bool:
 
 
 @compiled
-def prepare_nothing(state: RunState, memory: Any) -> None:
-    """Bring nothing up to date."""
+def do_nothing(state: RunState, memory: Any) -> None:
+    """Bring nothing up to date, and narrow nothing."""
 
 
 @compiled
@@ -102,11 +105,8 @@ def start_nobody(state: RunState, memory: Any) -> int:
     return 0
 
 
-DEFAULTS = dict(
-    zip(
-        FUNCTIONS, (never_ask, prepare_nothing, keep_count, queue_nobody, start_nobody), strict=True
-    )
-)
+_SAY_NOTHING = never_ask, do_nothing, keep_count, queue_nobody, do_nothing, start_nobody
+DEFAULTS = dict(zip(FUNCTIONS, _SAY_NOTHING, strict=True))
 
 
 class EmptyMemory(NamedTuple):
@@ -128,10 +128,8 @@ def _maker(state: types.Type, memory: types.Type) -> Callable[..., BoundRule]:
     return cast(Callable[..., BoundRule], made)
 
 
-def _made(
-    state: Any, memory: Any, must_ask: Any, prepare: Any, choose: Any, admit: Any, decide: Any
-) -> Any:
-    return _bound(state, memory, must_ask, prepare, choose, admit, decide)
+def _made(state, memory, ask, prepare, choose, admit, narrow, decide):  # type: ignore[no-untyped-def]
+    return _bound(state, memory, ask, prepare, choose, admit, narrow, decide)
 
 
 def _make(fields: tuple[Any, ...]) -> BoundRule:
@@ -196,6 +194,7 @@ def advance(rule: BoundRule, calendar: Calendar, instant: float, until: float) -
                 run.choice_due = 0
                 rule.admit(state, memory, run.admitted)
                 run.admitted += 1
+            rule.narrow(state, memory)
             number = rule.decide(state, memory)
             for place in memory.queue.found[:number]:
                 start(state, pop(memory.queue, place))

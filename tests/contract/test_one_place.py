@@ -76,8 +76,8 @@ EDITS = {
     "lpa": ("allocation/local.py", "min(self._unlimited(reading), ", "min(0, "),
     "fair": (
         "allocation/local.py",
-        "_settle(memory, self._balanced, float(limit))",
-        "_settle(memory, self._balanced, 1.0)",
+        "settle(memory, rule.by_job[:, BALANCED], float(limit))",
+        "settle(memory, rule.by_job[:, BALANCED], 1.0)",
     ),
     "fair_share": (
         "allocation/fair_share.py",
@@ -135,15 +135,16 @@ SHARING = {
     "deferred": ("hesrpt", PASS, "got = shares > 0", "got = shares >= 0"),
     "order of steps": ("hesrpt", PASS, "= ~got[running.size :]", "= got[running.size :]"),
     "growth": ("equi", PASS, "counts[k] > claims.held", "counts[k] < claims.held"),
+    "rest": ("equi", "../state/run_steps.py", "max(1.0 - done, 0.0)", "max(0.9 - done, 0.0)"),
     "work left": ("hesrpt", BELIEFS, "* after / before", "/ after"),
     "limits": ("expand", PASS, "else 0, own.most", "else 0, own.least"),
     "who starts": ("equi", PASS, "total -= held[job]", "total -= 0"),
     "search": ("pdpa", PASS, "sharing.searches[jobs] = claims.searches", "pass"),
     "open counts": (
         "aggressive",
-        "allocation/turnaround.py",
-        "last = allow_all(state, memory) if",
-        "last = min(allow_all(state, memory), memory.queue.at[0].first + 1) if",
+        "molding/base.py",
+        "search_end = memory.queue.at[0].last if is_due",
+        "search_end = memory.queue.at[0].first + 1 if is_due",
     ),
 }
 """A wrong variant of what goes for many rules, or for any predictor, with one of them."""

@@ -231,6 +231,11 @@ OPEN_RULES = {
     "utilization": ("replan", UtilizationBased(depth=3)),
     "aggressive": ("easy", BestTurnaround(counts="all")),
     "strict": ("none", BestTurnaround()),
+    "greedy": ("conservative", BestTurnaround(counts="all")),
+    "fair_share, reserved": ("conservative", FairShare()),
+    "iterative, reserved": ("conservative", Iterative(depth=3)),
+    "fair": ("skip", Fair()),
+    "fair, easy": ("easy", Fair()),
     "skip": ("skip", FairShare(efficiency=0.5)),
     "queue_time": ("none", QueueTimeAware(counts="all")),
     "queue_time, mean": ("none", QueueTimeAware(counts="all", queue_time="mean", longest=50.0)),
@@ -251,8 +256,14 @@ class Watchful(BestTurnaround):
     """Takes in what happened before each pass, which only Python can do."""
 
     def open(self, view):
-        kind = type("Watching", (Candidates,), {"watch": lambda self: None})
-        return kind(view, self, super().open(view).compiled_pass)
+        return type("Watching", (Candidates,), {"watch": lambda self: None})(view, self)
+
+
+class Narrowing(BestTurnaround):
+    """Narrows in Python."""
+
+    def open(self, view):
+        return type("Narrow", (Candidates,), {"narrow": lambda self, memory: 1})(view, self)
 
 
 def replay_of(view):
@@ -267,11 +278,12 @@ def replay_of(view):
         (FairShare(when="submit"), True),
         (FairShare(sum="queued_and_running"), True),
         (QueueTimeAware(), True),
-        (Fair(), False),
+        (Fair(), True),
         (Watchful(), False),
+        (Narrowing(), False),
     ],
 )
-def test_open_counts_are_compiled_where_the_rule_remembers_nothing(allocation, is_compiled):
+def test_open_counts_are_compiled_unless_python_narrows_or_watches(allocation, is_compiled):
     told = SimpleNamespace(learns=False)
     view = SimpleNamespace(predictor=told, processors=4, submit_time=[0.0])
     scheduler = OpenScheduler(view, FirstComeFirstServed(), allocation, 1)

@@ -12,7 +12,7 @@ from sim.engine.engine import Engine
 from sim.engine.setup import Setup
 from sim.machine.base import Dedicated
 from sim.policies.advice import Advice, JobCurve, raised, tried
-from sim.policies.allocation.local import Fair, LocalAllocation
+from sim.policies.allocation.local import RATIO, Fair, LocalAllocation
 from sim.policies.allocation.sa import SmallestTurnaround
 from sim.state.view import FeasibleCounts, place_up_to
 
@@ -103,7 +103,8 @@ def test_rules_that_need_areas_that_do_not_fall_raise_them_under_an_oracle_too()
     candidates = Fair().open(view)
     menu = candidates.of(0)
     assert menu.runtimes.tolist() == [superlinear(n) for n in range(1, 17)]
-    assert candidates.ratio == pytest.approx(1.0)  # raised: area 16 on 16 processors, fastest there
+    ratio = candidates.keeps.by_job[0, RATIO]
+    assert ratio == pytest.approx(1.0)  # raised: area 16 on 16 processors, fastest there
 
 
 def test_an_oracles_curve_is_left_as_it_is():

@@ -45,6 +45,8 @@ class LazyEasy:
 class LazyScheduler(OpenScheduler):
     """Remembers what waiting jobs were promised."""
 
+    always_narrows = True
+
     def __init__(self, view: View, order: Order, allocation: OpenAllocation, slack: float) -> None:
         super().__init__(view, order, allocation, reservations=1)
         self._slack = slack

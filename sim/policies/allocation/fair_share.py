@@ -9,7 +9,7 @@ from predictors.base import FloatArray
 from predictors.compiling import compiled
 from sim.errors import AT_LEAST_0, POSITIVE
 from sim.policies.advice import JobCurve, last_up_to
-from sim.policies.molding.base import Candidates, OpenCounts, may_start, mold_and_settle
+from sim.policies.molding.base import Candidates, OpenCounts, consider_all
 from sim.policies.passes.memory import MoldingMemory, RuleMemory
 from sim.policies.ties import TIE
 from sim.state.run_state import RunState
@@ -62,37 +62,29 @@ WEIGHT, LIMIT = range(2)
 
 
 @compiled
-def cut_at_shares(state: RunState, memory: RuleMemory) -> int:
+def cut_at_shares(state: RunState, memory: RuleMemory) -> None:
     """Allow each waiting job counts up to its share of the weights, rounded up.
 
-    Of `divided_processors`; of `weights_and_limits`, column `LIMIT` is written. A share that a job
-    has stands, where shares are kept. Returns one past the last place that is considered.
+    Of `divided_processors`; of `by_job`, column `LIMIT` is written. A share that a job
+    has stands, where shares are kept.
     """
-    queue, at, rule, total = memory.queue, memory.queue.at[0], memory.molding, 0.0
+    last, queue, rule, total = consider_all(state, memory), memory.queue, memory.molding, 0.0
+    first = queue.at[0].first
     for job in state.holder_job[: state.scalars[0].holders if rule.counts_running else 0]:
         if job >= 0:
-            total += rule.weights_and_limits[job, WEIGHT]
-    for k in range(at.first, at.last):
+            total += rule.by_job[job, WEIGHT]
+    for k in range(first, last):
         if queue.processors[k] > 0:
-            total += rule.weights_and_limits[queue.job[k], WEIGHT]
-    for k in range(at.first, at.last):
+            total += rule.by_job[queue.job[k], WEIGHT]
+    for k in range(first, last):
         if queue.processors[k] == 0:
             continue
-        own, offered = rule.weights_and_limits[queue.job[k]], memory.menu_spans[queue.job[k]]
+        own, offered = rule.by_job[queue.job[k]], memory.menu_spans[queue.job[k]]
         if not rule.keeps_shares or np.isnan(own[LIMIT]):
             own[LIMIT] = np.ceil(rule.divided_processors * own[WEIGHT] / total * (1 - TIE))
         begin, end = offered.begin, offered.begin + offered.number
         offered.low = begin
         offered.high = last_up_to(memory.menu_counts, begin, end, own[LIMIT]) + 1
-    return int(at.last)
-
-
-@compiled
-def decide(state: RunState, memory: RuleMemory) -> int:
-    """Find who starts, on counts up to its share of the work of all who wait."""
-    is_due = may_start(state, memory)
-    last = cut_at_shares(state, memory) if is_due or memory.molding.keeps_shares else 0
-    return mold_and_settle(state, memory, last if is_due else 0)
 
 
 class ShareLimit(Candidates):
@@ -102,11 +94,11 @@ class ShareLimit(Candidates):
         self._shares: FloatArray = np.full((len(view.submit_time), 2), np.nan)
         keeps = MoldingMemory(
             divided_processors=float(rule.factor * view.processors),
-            weights_and_limits=self._shares,
+            by_job=self._shares,
             counts_running=rule.sum == "queued_and_running",
             keeps_shares=rule.when == "submit",
         )
-        super().__init__(view, rule, decide, cut_at_shares, keeps)
+        super().__init__(view, rule, cut_at_shares, keeps)
 
     def of(self, job: int) -> JobCurve:
         """Return the job's candidates, and remember what its share is reckoned by."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import AT_LEAST_1
-from sim.policies.molding.base import Candidates, OpenCounts, allow_all, may_start, mold_and_settle
+from sim.policies.molding.base import Candidates, OpenCounts, allow_all, may_start
 from sim.policies.passes.memory import MoldingMemory, RuleMemory
 from sim.policies.ties import is_less, is_less_on
 from sim.state.availability import FIRST, LAST, Profile, lay, reserve_earliest
@@ -281,17 +281,17 @@ def fill_idle(
 
 
 @compiled
-def plan_first(state: RunState, memory: RuleMemory) -> int:
+def plan_first(state: RunState, memory: RuleMemory) -> None:
     """Fix the counts of the first jobs by a plan that follows the running ones.
 
-    Returns one past the place of the last of them; of the last place, if nobody could start now.
+    Nobody else is considered. Nothing is planned while nobody can start.
     """
     run, queue, at, own = state.scalars[0], memory.queue, memory.queue.at[0], memory.molding
-    last = allow_all(state, memory)
-    if run.free == 0:
-        return int(last)
+    allow_all(state, memory)
+    if not may_start(state, memory):
+        return
     jobs, number, place = np.empty(own.planned_jobs, np.int64), 0, at.first
-    while place < last and number < own.planned_jobs:
+    while place < at.last and number < own.planned_jobs:
         if queue.processors[place] > 0:
             jobs[number] = queue.job[place]
             number += 1
@@ -307,14 +307,7 @@ def plan_first(state: RunState, memory: RuleMemory) -> int:
     for i in range(number):
         offered = memory.menu_spans[jobs[i]]
         offered.low, offered.high = pick[i], pick[i] + 1
-    return int(place)
-
-
-@compiled
-def decide(state: RunState, memory: RuleMemory) -> int:
-    """Find who starts of the first jobs, on counts by a plan."""
-    last = plan_first(state, memory) if may_start(state, memory) else 0
-    return mold_and_settle(state, memory, last)
+    memory.kept[0].search_end = place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -356,7 +349,7 @@ class Iterative(WholeQueue):
     def open(self, view: View) -> Candidates:
         """Begin a run."""
         keeps = MoldingMemory(self.depth, by_time=self.step == "time")
-        return Candidates(view, self, decide, plan_first, keeps)
+        return Candidates(view, self, plan_first, keeps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -375,4 +368,4 @@ class UtilizationBased(WholeQueue):
     def open(self, view: View) -> Candidates:
         """Begin a run."""
         keeps = MoldingMemory(self.depth, by_utilization=True)
-        return Candidates(view, self, decide, plan_first, keeps)
+        return Candidates(view, self, plan_first, keeps)

@@ -14,17 +14,17 @@ from typing import Literal
 import numpy as np
 
 from predictors.base import FloatArray, IntArray
-from predictors.compiling import compiled, direct
+from predictors.compiling import compiled
 from sim.errors import check_choice
 from sim.policies.advice import Advice, Counts, JobCurve, raised
 from sim.policies.allocation.curve import CurveRule
 from sim.policies.base import Outlook
-from sim.policies.molding.base import Candidates, OpenCounts, settle
-from sim.policies.passes.memory import RuleMemory
+from sim.policies.molding.base import Candidates, OpenCounts, consider_all, settle
+from sim.policies.passes.memory import MoldingMemory, RuleMemory
 from sim.policies.ties import TIE, first_least, is_less
+from sim.state.run_state import RunState
 from sim.state.view import View, place_up_to
 
-_settle = direct(settle)
 Model = Literal["roofline", "communication", "amdahl", "general"]
 
 ICPP22: dict[str, float] = {
@@ -55,6 +55,7 @@ def delta(mu: float) -> float:
     return (1 - 2 * mu) / (mu * (1 - mu))
 
 
+@compiled
 def fair_mu(ratio: float) -> float:
     """Return μ(R) = (2R + 1 - sqrt(4R² + 1)) / (2R).
 
@@ -131,6 +132,23 @@ def balanced(counts: IntArray, runtimes: FloatArray) -> tuple[int, float]:
     return best, ratio
 
 
+BALANCED, RATIO = range(2)
+"""Columns of a table of jobs: p, and the largest ratio max(α(p), β(p)) that it ever had."""
+
+
+@compiled
+def cap_balanced(state: RunState, memory: RuleMemory) -> None:
+    """Allow each waiting job p, but no more than the worst balance of all jobs seen allows."""
+    last, queue, rule = consider_all(state, memory), memory.queue, memory.molding
+    worst = rule.worst_balance
+    for k in range(queue.at[0].first, last):
+        if queue.processors[k] > 0:
+            worst[0] = max(worst[0], rule.by_job[queue.job[k], RATIO])
+    limit = ceil(fair_mu(worst[0]) * rule.divided_processors * (1 - TIE))
+    if last > 0:
+        settle(memory, rule.by_job[:, BALANCED], float(limit))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Fair(OpenCounts):
     """FAIR: balance area against time, and cap by the worst balance seen so far.
@@ -148,23 +166,19 @@ class Fair(OpenCounts):
 
 
 class FairCandidates(Candidates):
-    """Remembers R, and p of each waiting job."""
+    """Remembers p of each job, and its ratio."""
 
     def __init__(self, view: View, rule: Fair) -> None:
-        super().__init__(view, rule)
-        self.ratio = 1.0
-        self._balanced: FloatArray = np.zeros(len(view.submit_time))
+        keeps = MoldingMemory(
+            divided_processors=float(view.processors),
+            by_job=np.ones((len(view.submit_time), 2)),
+            worst_balance=np.ones(1),
+        )
+        super().__init__(view, rule, cap_balanced, keeps)
 
     def of(self, job: int) -> JobCurve:
-        """Return the candidates up to the job's p, and let R grow."""
-        reading = super().of(job)
-        counts, runtimes, _ = raised(reading)
-        place, ratio = balanced(counts, runtimes)
-        self.ratio = max(self.ratio, ratio)
-        self._balanced[job] = reading.counts[place]
+        """Return the candidates of a job, and remember p and its ratio, the worst it ever had."""
+        reading, own = super().of(job), self.keeps.by_job[job]
+        place, ratio = balanced(*raised(reading)[:2])
+        own[:] = reading.counts[place], max(own[RATIO], ratio)
         return reading
-
-    def narrow(self, memory: RuleMemory) -> int:
-        """Fix every count at min(p, ceil(μ(R)·P))."""
-        limit = ceil(fair_mu(self.ratio) * self.view.processors * (1 - TIE))
-        return int(_settle(memory, self._balanced, float(limit)))

@@ -10,7 +10,7 @@ from predictors.compiling import compiled
 from sim.errors import Bounds
 from sim.policies.advice import JobCurve
 from sim.policies.allocation.curve import average, knee
-from sim.policies.molding.base import Candidates, OpenCounts, may_start, mold_and_settle
+from sim.policies.molding.base import Candidates, OpenCounts, consider_all
 from sim.policies.passes.memory import MoldingMemory, RuleMemory
 from sim.policies.ties import first_least, is_less
 from sim.state.run_state import RunState
@@ -161,12 +161,10 @@ QUEUE_TIMES = ("believed", "median", "mean")
 
 
 @compiled
-def settle_heads(state: RunState, memory: RuleMemory) -> int:
-    """Settle heads on the count they prefer, until one prefers to wait; all others get their cap.
-
-    Returns one past the last place that is considered.
-    """
-    run, queue, at, free = state.scalars[0], memory.queue, memory.queue.at[0], state.scalars[0].free
+def settle_heads(state: RunState, memory: RuleMemory) -> None:
+    """Settle heads on the count they prefer, until one prefers to wait; others get their cap."""
+    last, run, free = consider_all(state, memory), state.scalars[0], state.scalars[0].free
+    queue, at = memory.queue, memory.queue.at[0]
     wait_estimator, longest = memory.molding.wait_estimator, memory.molding.longest
     by_belief, waits, number = wait_estimator == 0, False, 0
     room = run.holders + at.last - at.first
@@ -177,7 +175,7 @@ def settle_heads(state: RunState, memory: RuleMemory) -> int:
             left, age = state.holder_end[k] - run.now, run.now - state.start_time[job]
             held[number], clock[number] = state.holder_processors[k], left if by_belief else age
             number += 1
-    for k in range(at.first, at.last):
+    for k in range(at.first, last):
         if queue.processors[k] == 0:
             continue
         own = memory.menu_spans[queue.job[k]]
@@ -197,14 +195,6 @@ def settle_heads(state: RunState, memory: RuleMemory) -> int:
             place -= 1
         held[place], clock[place] = counts[pick], instant
         number += 1
-    return int(at.last)
-
-
-@compiled
-def decide(state: RunState, memory: RuleMemory) -> int:
-    """Find which heads start, on the counts that they prefer."""
-    last = settle_heads(state, memory) if may_start(state, memory) else 0
-    return mold_and_settle(state, memory, last)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,4 +230,4 @@ class QueueTimeAware(CappedCounts):
         """Begin a run."""
         wait_estimator = QUEUE_TIMES.index(self.queue_time)
         keeps = MoldingMemory(wait_estimator=wait_estimator, longest=float(self.longest))
-        return CappedCandidates(view, self, decide, settle_heads, keeps)
+        return CappedCandidates(view, self, settle_heads, keeps)

@@ -2,18 +2,8 @@
 
 from dataclasses import dataclass
 
-from predictors.compiling import compiled
-from sim.policies.molding.base import Candidates, OpenCounts, allow_all, may_start, mold_and_settle
-from sim.policies.passes.memory import RuleMemory
-from sim.state.run_state import RunState
+from sim.policies.molding.base import Candidates, OpenCounts
 from sim.state.view import View
-
-
-@compiled
-def decide(state: RunState, memory: RuleMemory) -> int:
-    """Find who starts, on the count with the earliest end."""
-    last = allow_all(state, memory) if may_start(state, memory) else 0
-    return mold_and_settle(state, memory, last)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,4 +18,4 @@ class BestTurnaround(OpenCounts):
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""
-        return Candidates(view, self, decide)
+        return Candidates(view, self)

@@ -10,7 +10,7 @@ from predictors.compiling import compiled, direct
 from sim.engine.protocols import Promise, Scheduler
 from sim.policies.backfill.easy import EasyScheduler, is_hopeless, summarise
 from sim.policies.base import Allocation, OpenAllocation
-from sim.policies.molding.base import best_candidate
+from sim.policies.molding.base import best_candidate, settle_found
 from sim.policies.molding.scheduler import UNLIMITED, OpenQueueScheduler, OpenScheduler
 from sim.policies.order import Order
 from sim.policies.passes.memory import (
@@ -85,7 +85,7 @@ def _end_earlier(memory: RuleMemory, now: float, freed: Freed, k: int) -> bool:
 
 @compiled
 def compress(memory: RuleMemory, now: float) -> None:
-    """Let every waiting job, in queue order, begin earlier if it can, never later.
+    """Let every waiting job, in queue order, begin earlier if it can, never later, where it is due.
 
     A job of an open count ends earlier, on any allowed candidate; one that holds no reservation
     yet (an infinite start) is passed over. A hole that a job could move to must reach into the
@@ -93,6 +93,8 @@ def compress(memory: RuleMemory, now: float) -> None:
     looked for. Afterwards that time is what this very pass freed, for the jobs that it had
     already passed by.
     """
+    if not memory.kept[0].compression_due:
+        return
     queue, at, profile, spans = memory.queue, memory.queue.at[0], memory.profile, memory.menu_spans
     jobs, counts, runtimes, starts = queue.job, queue.processors, queue.runtime, queue.start
     while at.first < at.last and counts[at.first] == 0:
@@ -238,8 +240,8 @@ def _changes(state: RunState) -> FloatArray:
 @compiled
 def update_profile(
     state: RunState, memory: RuleMemory, changes: FloatArray, lay_anew: bool
-) -> bool:
-    """Bring profile and reservations up to date; say whether some may begin earlier.
+) -> None:
+    """Bring profile and reservations up to date, as far as none begins earlier; note if some may.
 
     Parameters
     ----------
@@ -271,16 +273,21 @@ def update_profile(
     if is_broken:
         lay_running(state, memory)
         repair(memory, now)
-    kept.is_revised = kept.is_shorter = 0
-    return early
+    kept.is_revised, kept.is_shorter, kept.compression_due = 0, 0, early
+
+
+@compiled
+def update_tables(state: RunState, memory: RuleMemory) -> None:
+    """Do so with the changes that stand in the tables."""
+    update_profile(state, memory, _changes(state), False)
 
 
 @compiled
 def prepare(state: RunState, memory: RuleMemory) -> None:
     """Bring profile and reservations up to date."""
     run = state.scalars[0]
-    if update_profile(state, memory, _changes(state), False):
-        compress(memory, run.now)
+    update_tables(state, memory)
+    compress(memory, run.now)
     if run.arrived - run.first_arrived > 1 or memory.start_bounds.size > 0:
         memory.start_bounds = availability.no_start_bounds(run.arrived - run.first_arrived)
 
@@ -300,6 +307,20 @@ def decide(state: RunState, memory: RuleMemory) -> int:
     number = find_due(memory, state.scalars[0].now)
     wake_for_next(state, memory, memory.kept[0].next_start, False)
     return int(number)
+
+
+@compiled
+def decide_open(state: RunState, memory: RuleMemory) -> int:
+    """Do the same of open counts, after all that have come are there and may be on any of theirs.
+
+    First those that wait may end earlier, then each that has come reserves.
+    """
+    queue, at = memory.queue, memory.queue.at[0]
+    compress(memory, state.scalars[0].now)
+    for k in range(at.first, at.last):
+        if queue.processors[k] > 0 and queue.start[k] == np.inf:
+            reserve_best(state, memory, k)
+    return settle_found(state, memory, decide(state, memory))
 
 
 # All reservations made anew, as far as it matters
@@ -434,7 +455,6 @@ def replan(state: RunState, memory: RuleMemory) -> int:
 # The rules
 
 _update_profile, _compress = direct(update_profile), direct(compress)
-_reserve_best = direct(reserve_best)
 
 
 class Conservative:
@@ -483,9 +503,8 @@ class ConservativeScheduler(QueueScheduler):
     def prepare(self) -> None:
         """Bring profile and reservations up to date."""
         self.rank()
-        is_early = _update_profile(self.view._tables, self.memory, *self._changes())
-        self._take_in_arrivals()
-        if is_early:
+        _update_profile(self.view._tables, self.memory, *self._changes())
+        if self.candidates is None:
             _compress(self.memory, self.view.now)
 
     def newcomers(self) -> Sequence[int]:
@@ -497,9 +516,6 @@ class ConservativeScheduler(QueueScheduler):
         runtime = np.array([view.belief(*one) for one in zip(jobs, asked.tolist(), strict=True)])
         keys = self.keys_of(np.array(jobs), asked, runtime)
         return [jobs[place] for place in np.argsort(keys, kind="stable").tolist()]
-
-    def _take_in_arrivals(self) -> None:
-        """Prepare for the arrivals: nothing where each is placed by itself."""
 
     def _changes(self) -> tuple[FloatArray, bool]:
         """Return whose end is another than was believed, and whether more has changed."""
@@ -525,20 +541,9 @@ class OpenConservativeScheduler(OpenQueueScheduler, ConservativeScheduler):
     ever ends later than it was promised, unless beliefs grow or nodes fail.
     """
 
+    is_compiled_kind = always_narrows = True
     promise = "ends"
-    functions = QUEUE_FUNCTIONS | {"decide": decide}
-
-    def _take_in_arrivals(self) -> None:
-        """Queue all arrivals, then let the rule narrow the candidates, once in this pass."""
-        for job in self.view.arrived:
-            super().admit(job)
-        if self.queue.waiting:
-            self.candidates.narrow(self.memory)
-        self._places = self.queue.place_of() if self.view.arrived else {}
-
-    def admit(self, job: int) -> None:
-        """Reserve the hole in which a job that was taken in ends earliest."""
-        _reserve_best(self.view._tables, self.memory, self._places[job])
+    functions = QUEUE_FUNCTIONS | {"prepare": update_tables, "decide": decide_open}
 
 
 class ReplanningScheduler(EasyScheduler):

@@ -21,18 +21,37 @@ from sim.state.run_state import RunState
 from sim.state.run_steps import give_count
 from sim.state.view import View
 
-# Which candidates are allowed; each returns one past the last place that is considered. Places of
-# jobs that have started may be written to, too: nobody reads what is allowed there.
+# Which candidates are allowed, up to `search_end`. Places of jobs that have started may be written
+# to, too: nobody reads what is allowed there.
 
 
 @compiled
-def allow_all(state: RunState, memory: RuleMemory) -> int:
-    """Allow everybody all candidates."""
+def may_start(state: RunState, memory: RuleMemory) -> bool:
+    """Say whether anybody waits while processors are free; the queue begins with who waits then."""
     queue, at = memory.queue, memory.queue.at[0]
-    for k in range(at.first, at.last):
+    while at.first < at.last and queue.processors[at.first] == 0:
+        at.first += 1
+    return bool(state.scalars[0].free > 0 and at.first < at.last)
+
+
+@compiled
+def consider_all(state: RunState, memory: RuleMemory) -> int:
+    """Return one past the last place of the queue, the end of what is considered; 0 if nothing is.
+
+    It does not matter what is allowed while nobody may start, unless reservations hang on it.
+    """
+    is_due = may_start(state, memory) or memory.molding.always_narrows
+    memory.kept[0].search_end = memory.queue.at[0].last if is_due else 0
+    return int(memory.kept[0].search_end)
+
+
+@compiled
+def allow_all(state: RunState, memory: RuleMemory) -> None:
+    """Allow everybody all candidates."""
+    last, queue = consider_all(state, memory), memory.queue
+    for k in range(queue.at[0].first, last):
         own = memory.menu_spans[queue.job[k]]
         own.low, own.high = own.begin, own.begin + own.number
-    return int(at.last)
 
 
 @compiled
@@ -46,6 +65,11 @@ def settle(memory: RuleMemory, target: FloatArray, most: float) -> int:
         Of each job.
     most : float
         The most that anybody gets.
+
+    Returns
+    -------
+    int
+        One past the last place that is considered.
     """
     queue, at = memory.queue, memory.queue.at[0]
     for k in range(at.first, at.last):
@@ -58,15 +82,6 @@ def settle(memory: RuleMemory, target: FloatArray, most: float) -> int:
 
 
 # Who starts
-
-
-@compiled
-def may_start(state: RunState, memory: RuleMemory) -> bool:
-    """Say whether anybody waits while processors are free; the queue begins with who waits then."""
-    queue, at = memory.queue, memory.queue.at[0]
-    while at.first < at.last and queue.processors[at.first] == 0:
-        at.first += 1
-    return bool(state.scalars[0].free > 0 and at.first < at.last)
 
 
 @compiled
@@ -96,14 +111,15 @@ def best_candidate(
 
 
 @compiled
-def mold_queue(state: RunState, memory: RuleMemory, last: int) -> int:
+def mold_queue(state: RunState, memory: RuleMemory) -> int:
     """Find, in queue order, who starts on which count; the first blocked ones reserve.
 
-    Every job before a place takes the allowed candidate with the earliest end; once all
+    Every job up to `search_end` takes the allowed candidate with the earliest end; once all
     reservations are given away, the earliest end among candidates that can start
     now without moving any of them. With ``strict`` nobody passes a blocked job. Returns how many
     places were written to `found`.
     """
+    last = memory.kept[0].search_end if may_start(state, memory) else 0
     memory.kept[0].search_end = last
     if last == 0:
         return 0
@@ -141,16 +157,22 @@ def mold_queue(state: RunState, memory: RuleMemory, last: int) -> int:
 
 
 @compiled
-def mold_and_settle(state: RunState, memory: RuleMemory, last: int) -> int:
-    """Do the same, and give those who are found the counts that they take."""
-    number, queue, counts = mold_queue(state, memory, last), memory.queue, memory.menu_counts
+def settle_found(state: RunState, memory: RuleMemory, number: int) -> int:
+    """Give those who are found the counts that they take; return how many they are."""
+    queue, counts = memory.queue, memory.menu_counts
     for place in queue.found[:number]:
         job, chosen = queue.job[place], queue.processors[place]
-        pick = memory.menu_spans[job].low
+        pick = memory.menu_spans[job].begin
         while counts[pick] != chosen:
             pick += 1
         give_count(state, job, chosen, queue.runtime[place], pick)
     return number
+
+
+@compiled
+def decide(state: RunState, memory: RuleMemory) -> int:
+    """Find who starts on which of the allowed counts, and give them these."""
+    return settle_found(state, memory, mold_queue(state, memory))
 
 
 # The rule
@@ -163,32 +185,31 @@ class Candidates:
     ----------
     view : View
     rule : OpenCounts
-    compiled_pass : callable, optional
-        A pass that narrows as `narrow` does.
     allows : callable
-        Compiled: says of a state and a `RuleMemory` what `narrow` does; everything by default.
+        Compiled: lets a `RuleMemory` say what is allowed in a state, as `allow_all` does.
     keeps : MoldingMemory
         What it keeps of the run.
-
     """
 
-    compiled_pass: Callable[..., int] | None = None
+    allows: Callable[..., None] = staticmethod(allow_all)
     keeps = NO_MOLDING
-    _allows: Any = staticmethod(direct(allow_all))
 
     def __init__(
         self,
         view: View,
         rule: Any,
-        compiled_pass: Callable[..., int] | None = None,
-        allows: Callable[..., int] = allow_all,
+        allows: Callable[..., None] = allow_all,
         keeps: MoldingMemory = NO_MOLDING,
     ) -> None:
         self.view, self.rule = view, rule
         self.advice: Advice = rule.advice
-        self.keeps, self._allows = keeps, direct(allows)
-        if type(self).narrow is Candidates.narrow and type(self).watch is Candidates.watch:
-            self.compiled_pass = compiled_pass
+        self.allows, self.keeps, self._allows = allows, keeps, direct(allows)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether nothing in Python has a say but which candidates there are."""
+        own = type(self).watch, type(self).narrow
+        return own == (Candidates.watch, Candidates.narrow)
 
     def tries(self, job: int, view: View) -> IntArray:
         """Return the counts that a job tries."""
@@ -212,7 +233,8 @@ class Candidates:
 
         Returns one past the last place of the queue that is considered.
         """
-        return int(self._allows(self.view._tables, memory))
+        self._allows(self.view._tables, memory)
+        return int(memory.kept["search_end"].item())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from predictors.base import FloatArray, IntArray
 from predictors.compiling import direct
 from sim.engine.protocols import Promise
 from sim.policies.base import OpenAllocation
-from sim.policies.molding.base import Candidates, mold_queue
+from sim.policies.molding.base import Candidates, decide
 from sim.policies.order import Order
 from sim.policies.passes.memory import set_menu
 from sim.policies.passes.queue_rule import QUEUE_FUNCTIONS, QueueScheduler
@@ -14,7 +14,7 @@ from sim.state.decisions import Start
 from sim.state.run_state import longer
 from sim.state.view import View, place_up_to
 
-_mold_queue, _set_menu = direct(mold_queue), direct(set_menu)
+_set_menu = direct(set_menu)
 UNLIMITED = np.iinfo(np.int64).max
 """As many reservations as there are jobs."""
 
@@ -37,7 +37,11 @@ class OpenQueueScheduler(QueueScheduler):
     counts : numpy.ndarray of int
     runtimes : numpy.ndarray of float, seconds
         Candidates of all who wait, as of `RuleMemory`.
+    always_narrows : bool
+        Whether it matters what is allowed even while nobody can start.
     """
+
+    always_narrows = False
 
     def __init__(
         self,
@@ -48,13 +52,14 @@ class OpenQueueScheduler(QueueScheduler):
         strict: bool = False,
     ) -> None:
         self.candidates: Candidates = allocation.open(view)
-        if self.functions is QUEUE_FUNCTIONS:  # the class has no pass of its own
-            self.functions = QUEUE_FUNCTIONS | {"decide": self.candidates.compiled_pass}
+        self.functions = self.functions | {"narrow": self.candidates.allows}
         self.counts: IntArray = np.zeros(1024, np.int64)
         self.runtimes: FloatArray = np.zeros(1024)
         self._used, serial_time = 0, np.zeros(len(view.submit_time))
         known = {"menu_counts": self.counts, "menu_runtimes": self.runtimes}
-        known["molding"] = self.candidates.keeps._replace(serial_time=serial_time)
+        keeps = self.candidates.keeps
+        always = keeps.keeps_shares or self.always_narrows
+        known["molding"] = keeps._replace(serial_time=serial_time, always_narrows=always)
         super().__init__(view, order, allocation, reservations, strict, **known)
 
     def admit(self, job: int) -> None:
@@ -96,6 +101,12 @@ class OpenQueueScheduler(QueueScheduler):
         candidates = slice(own["low"], own["high"])
         return self.counts[candidates], self.runtimes[candidates]
 
+    def find_starts(self) -> int:
+        """Let the rule narrow the candidates, then find who starts."""
+        if self.memory.molding.always_narrows or self.view.free > 0:
+            self.memory.kept["search_end"] = self.candidates.narrow(self.memory)
+        return super().find_starts()
+
     def start(self, place: int) -> Start:
         """Start the job at a place on the count chosen for it."""
         start = super().start(place)
@@ -108,13 +119,10 @@ class OpenScheduler(OpenQueueScheduler):
 
     is_compiled_kind = True
     promise: Promise = "fit"
+    functions = QUEUE_FUNCTIONS | {"decide": decide}
 
     def find_starts(self) -> int:
-        """Let the rule narrow the candidates, then find whoever can and should start."""
-        queue, rule = self.queue, self.candidates
+        """Find whoever can and should start, where nobody holds a reservation yet."""
         self.rank()
-        queue.start[queue.places()] = np.inf
-        if rule.compiled_pass is not None:
-            return super().find_starts()
-        last = rule.narrow(self.memory) if self.view.free > 0 else 0
-        return int(_mold_queue(self.view._tables, self.memory, last))
+        self.queue.start[self.queue.places()] = np.inf
+        return super().find_starts()

@@ -39,6 +39,7 @@ how many processors will be left then."""
 KEPT = record(
     is_revised=int,
     is_shorter=int,
+    compression_due=int,
     reservations_version=int,
     ends_told=int,
     search_end=int,
@@ -49,11 +50,12 @@ KEPT = record(
     freed_until=float,
 )
 """What is kept from pass to pass: whether beliefs about who waits have changed since the profile
-was laid, and whether any became shorter; how much had happened when all that wait were given
-reservations in it, -1 if they were not; how many had ended when the predictor was told last; one
-past the last place that the last pass considered, 0 if it planned nothing; the job that is
-explained, -1 for none; and in seconds when the next reservation begins, for when a pass was asked
-for last, and from when until when processors became free since the last compression."""
+was laid, and whether any became shorter; whether reservations may move up in this pass; how much
+had happened when all that wait were given reservations in it, -1 if they were not; how many had
+ended when the predictor was told last; one past the last place that a pass considers, 0 if it
+plans nothing; the job that is explained, -1 for none; and in seconds when the next reservation
+begins, for when a pass was asked for last, and from when until when processors became free since
+the last compression."""
 
 
 class MoldingMemory(NamedTuple):
@@ -68,9 +70,15 @@ class MoldingMemory(NamedTuple):
     longest : float, seconds
         As of `sim.policies.allocation.queue_time`.
     divided_processors : float
-    weights_and_limits : numpy.ndarray of float, shape (n, 2)
+        What shares or caps are parts of.
+    by_job : numpy.ndarray of float, shape (n, 2)
+        What the rule knows of each job, in columns that it says itself.
     counts_running, keeps_shares : bool
         As of `sim.policies.allocation.fair_share`.
+    always_narrows : bool
+        Whether counts are narrowed even while nobody can start.
+    worst_balance : numpy.ndarray of float, shape (1,)
+        As of `sim.policies.allocation.local`: R.
     serial_time : numpy.ndarray of float, shape (n,), seconds
         Believed T(1) of each job.
     """
@@ -81,9 +89,11 @@ class MoldingMemory(NamedTuple):
     wait_estimator: int = 0
     longest: float = 0.0
     divided_processors: float = 0.0
-    weights_and_limits: FloatArray = np.zeros((0, 2))
+    by_job: FloatArray = np.zeros((0, 2))
     counts_running: bool = False
     keeps_shares: bool = False
+    always_narrows: bool = False
+    worst_balance: FloatArray = np.zeros(0)
     serial_time: FloatArray = np.zeros(0)
 
 
@@ -178,7 +188,7 @@ def make_memory(
     fields: dict[str, Any] = {
         "queue": queue,
         "backfilling": np.zeros(1, BACKFILLING),
-        "kept": np.array([(0, 0, -1, 0, 2**63 - 1, -1, *(np.inf,) * 3, -np.inf)], KEPT),
+        "kept": np.array([(0, 0, 0, -1, 0, 2**63 - 1, -1, *(np.inf,) * 3, -np.inf)], KEPT),
         "start_bounds": np.zeros((0, 0)),
         "profile": Profile(np.zeros(room), np.full(room, processors), np.array([0, 1])),
         "menu_spans": np.zeros(jobs, SPAN),

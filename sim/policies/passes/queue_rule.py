@@ -124,7 +124,7 @@ class QueueScheduler:
             known_at_submit = known_at_submit or not (learns or self.chooses_anew)
         else:
             known_at_submit = may_ask_ahead(engine.predictor) and not (learns or is_limited)
-            known_at_submit = known_at_submit and self.candidates.compiled_pass is not None
+            known_at_submit = known_at_submit and self.candidates.is_compiled
         is_compiled = is_exactly(self, kind) and self.has_static_keys and known_at_submit
         return CompiledQueueRule(engine, self) if is_compiled else None
 
