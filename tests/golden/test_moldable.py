@@ -190,6 +190,11 @@ def test_fair_balances_and_caps_waiting_jobs_when_the_ratio_grows():
     rows = [(0, 8, 5), (1, 2, 12), *at(2)]
     records = mold("skip", Fair(), rows, [None, linear, amdahl])
     assert outcome(records) == ([8, 3, 3], [0, 5, 5])
+    # R stays when the job is over, and is none of one that is to come.
+    records = mold("skip", Fair(), [*at(0), (20, 2, 12)], [amdahl, linear])
+    assert outcome(records) == ([3, 3], [0, 20])
+    records = mold("skip", Fair(), [(0, 2, 12), *at(20)], [linear, amdahl])
+    assert outcome(records) == ([4, 3], [0, 20])
 
 
 def test_iteration_stops_where_the_mean_turnaround_does_not_fall():
