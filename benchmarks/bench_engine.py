@@ -168,19 +168,19 @@ def main() -> None:
     sdsc = log(folder, "SDSC-SP2-1998-4.2-cln", 128, 0.83)
     lublin = exact(log(folder, "lublin_256", 256, 1.06))
     cases = [
-        ("SDSC-SP2", sdsc, 128, "fcfs", 4.0),
-        ("SDSC-SP2", sdsc, 128, "easy", 4.0),
+        ("SDSC-SP2", sdsc, 128, "fcfs", 0.7),
+        ("SDSC-SP2", sdsc, 128, "easy", 0.7),
         ("SDSC-SP2", sdsc, 128, "easy, 4 reservations", 4.0),
-        ("SDSC-SP2", sdsc, 128, "conservative", 8.0),
-        ("SDSC-SP2", sdsc, 128, "sa", 12.0),
-        ("lublin_256, exact", lublin, 256, "fcfs", 4.0),
-        ("lublin_256, exact", lublin, 256, "easy", 4.0),
-        ("lublin_256, exact", lublin, 256, "conservative", 6.0),
+        ("SDSC-SP2", sdsc, 128, "conservative", 2.5),
+        ("SDSC-SP2", sdsc, 128, "sa", 6.0),
+        ("lublin_256, exact", lublin, 256, "fcfs", 0.7),
+        ("lublin_256, exact", lublin, 256, "easy", 0.7),
+        ("lublin_256, exact", lublin, 256, "conservative", 2.5),
         ("lublin_256, exact", lublin, 256, f"fcfs{EACH}", 2.5),
         ("lublin_256, exact", lublin, 256, f"easy{EACH}", 2.5),
-        ("lublin_256, loose", loose(lublin), 256, "easy", 4.0),
+        ("lublin_256, loose", loose(lublin), 256, "easy", 0.7),
         ("lublin_256, loose", loose(lublin), 256, "easy, 4 reservations", 4.0),
-        ("lublin_256, loose", loose(lublin), 256, "conservative", 15.0),
+        ("lublin_256, loose", loose(lublin), 256, "conservative", 6.5),
     ]
     rows = [measure(*case, arguments.rounds) for case in cases]
     rows += [measure_backlog(*case, arguments.rounds) for case in BACKLOGS]

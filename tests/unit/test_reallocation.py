@@ -14,6 +14,7 @@ from predictors.in_loop.learned import CurvePerApplication
 from sim.engine.invariants import Checker
 from sim.engine.watcher import Watcher
 from sim.engine.work import SensorNoise
+from sim.errors import PolicyError
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.passes.malleable import SharedOut, limits_of, make_sharing, still_valid
 from sim.policies.reallocation.beliefs import SEARCH, Members
@@ -517,3 +518,10 @@ def test_shares_stand_after_the_starts_where_nothing_of_them_has_changed(other, 
     before = SharedOut(jobs, largest, np.array([1, 3]), 4)
     asked = [np.array(told[name]) for name in ("jobs", "least", "largest")]
     assert still_valid(before, *asked, told["total"]) == hold
+
+
+@pytest.mark.parametrize("former", ["hold_back", "queue_count"])
+def test_a_rule_with_a_former_hook_is_refused(former):
+    outdated = type("Mine", (Equipartition,), {former: lambda self, beliefs: 0.0})
+    with pytest.raises(PolicyError, match=f"Mine.{former} is not asked: it is \\w+ now"):
+        outdated()

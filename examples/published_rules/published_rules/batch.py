@@ -91,8 +91,7 @@ class BatchScheduler(OpenQueueScheduler):
 
     def reserved_starts(self) -> dict[int, tuple[float, int, float]]:
         """Return what the plan of the batch says, where it has instants."""
-        queue = self.queue
-        place_of = queue.place_of()
+        queue, place_of = self.queue, self.queue.place_of()
         return {
             job: (start, queue.processors.item(place), queue.runtime.item(place))
             for job, start in self._planned.items()

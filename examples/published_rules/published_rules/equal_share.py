@@ -5,14 +5,14 @@ from math import floor
 
 import numpy as np
 
-from predictors.base import FloatArray
 from predictors.compiling import compiled, direct
 from sim.errors import SHARE
 from sim.policies.advice import last_up_to
 from sim.policies.allocation.queue_time import Cap, CappedCandidates, CappedCounts
-from sim.policies.molding.base import Candidates, settle
+from sim.policies.molding.base import Candidates, consider_all, settle
 from sim.policies.passes.memory import RuleMemory
 from sim.policies.ties import is_less
+from sim.state.run_state import RunState
 from sim.state.view import View
 
 _settle = direct(settle)
@@ -30,16 +30,19 @@ class AdaptiveStatic(CappedCounts):
 
     def open(self, view: View) -> Candidates:
         """Begin a run."""
-        return FreeShare(view, self)
+        return CappedCandidates(view, self, share_free)
 
 
 @compiled
-def share_free(memory: RuleMemory, free: int) -> int:
-    """Divide free processors among the first jobs; return one past the last who gets any.
+def share_free(state: RunState, memory: RuleMemory) -> None:
+    """Divide free processors among the first jobs; consider nobody else.
 
     What is left over goes to them, a step to the next count to each in turn, while any fits.
     """
+    if consider_all(state, memory) == 0:
+        return
     queue, at, counts = memory.queue, memory.queue.at[0], memory.menu_counts
+    free = state.scalars[0].free
     share, last = max(free // at.waiting, 1), at.first
     while last < at.last:
         own = memory.menu_spans[queue.job[last]]
@@ -65,18 +68,7 @@ def share_free(memory: RuleMemory, free: int) -> int:
                 own.low, own.high = own.low + 1, own.high + 1
                 free -= step
                 grew = True
-    return int(last)
-
-
-_share_free = direct(share_free)
-
-
-class FreeShare(CappedCandidates):
-    """Divides what is free among those who wait."""
-
-    def narrow(self, memory: RuleMemory) -> int:
-        """Fix the counts of the first jobs, as many as there is room for; consider nobody else."""
-        return int(_share_free(memory, self.view.free))
+    memory.kept[0].search_end = last
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,15 +89,11 @@ class AdaptiveEqual(CappedCounts):
 class MachineShare(CappedCandidates):
     """Divides the machine by the number of waiting jobs."""
 
-    def __init__(self, view: View, rule: CappedCounts) -> None:
-        super().__init__(view, rule)
-        self._unlimited: FloatArray = np.full(len(view.submit_time), np.inf)
-
     def narrow(self, memory: RuleMemory) -> int:
         """Fix every count at the target."""
         waiting = memory.queue.at["waiting"].item()
         target = max(floor(self.view.processors / waiting + 0.5), 1)
-        return int(_settle(memory, self._unlimited, float(target)))
+        return int(_settle(memory, np.full(len(self.view.submit_time), np.inf), float(target)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,13 @@
 """ASP against its definition, look by look, also where jobs cannot run on every count."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from moldable_toys import policy, truth_of
 from published_rules.equal_share import AdaptiveStatic
-from toys import ToyOracle
+from toys import ToyOracle, in_python
 
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
@@ -83,5 +85,7 @@ def test_nobody_starts_but_those_there_is_room_for(jobs, allowed):
     trace, truth = truth_of(rows, curves, MACHINE)
     truth.allowed = counts
     rule = policy("none", AdaptiveStatic(counts="all"))
-    watchers = (Watched(menus),)
-    simulate(Setup(trace, truth, rule, ToyOracle(truth), Dedicated(MACHINE), watchers=watchers))
+    setup = Setup(trace, truth, rule, ToyOracle(truth), Dedicated(MACHINE))
+    with in_python():
+        look_by_look = simulate(replace(setup, watchers=(Watched(menus),)))
+    assert simulate(setup).end_time.tolist() == look_by_look.end_time.tolist()

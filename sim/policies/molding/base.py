@@ -208,8 +208,7 @@ class Candidates:
     @property
     def is_compiled(self) -> bool:
         """Whether nothing in Python has a say but which candidates there are."""
-        own = type(self).watch, type(self).narrow
-        return own == (Candidates.watch, Candidates.narrow)
+        return (type(self).watch, type(self).narrow) == (Candidates.watch, Candidates.narrow)
 
     def tries(self, job: int, view: View) -> IntArray:
         """Return the counts that a job tries."""

@@ -12,7 +12,7 @@ from predictors.compiling import direct
 from predictors.in_loop.oracle import may_ask_ahead
 from sim.engine.engine import Engine
 from sim.engine.protocols import CompiledRule, Promise, Scheduler, is_exactly
-from sim.errors import AT_LEAST_0, FINITE, check_choices
+from sim.errors import AT_LEAST_0, FINITE, PolicyError, check_choices
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill.easy import EasyScheduler
 from sim.policies.base import Allocation, Backfill, Outlook
@@ -99,6 +99,9 @@ class Reallocation:
     reclaim: bool = True
 
     def __post_init__(self) -> None:
+        for former, hook in (("hold_back", "no_start_before"), ("queue_count", "start_count")):
+            if hasattr(self, former):
+                raise PolicyError(f"{type(self).__name__}.{former} is not asked: it is {hook} now")
         AT_LEAST_0.check(gain_factor=self.gain_factor)
         FINITE.check(distance=self.distance)
         check_choices(self)
