@@ -85,11 +85,10 @@ class Engine:
     def _make_state(self, setup: Setup) -> MachineState:
         """Return the state before anything has happened; open the books."""
         self.submit = setup.trace.jobs["submit_time"].to_numpy(copy=True)
-        followers = self._followers.values()
-        self._dependent = {job for following in followers for job, _ in following}
+        self._dependent = {job for each in self._followers.values() for job, _ in each}
         self._awaited, submit = len(self._dependent), self.submit.astype(float)
         submit[list(self._dependent)] = -np.inf  # the books let them come with who is before them
-        state = MachineState(setup.machine.processors, len(submit))
+        state = MachineState(setup.machine.processors, len(submit), setup.machine.fails)
         self.make_calendar = partial(
             make_calendar,
             len(submit),

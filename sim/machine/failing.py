@@ -166,6 +166,7 @@ class FailingMachine(Failing):
     (True, 1000.0)
     """
 
+    fails = True
     keys: tuple[int, int] = field(default=(0, 0), kw_only=True)
     start: float = field(default=0.0, kw_only=True)
     _draws: dict[int, np.random.Generator | None] = field(

@@ -10,7 +10,7 @@ from sim.state import run_state, run_steps
 from sim.state.availability import BelievedEnds
 from sim.state.processors import count_processors
 from sim.state.records import Ranges
-from sim.state.run_state import RunState, idle_machine, ranges_of
+from sim.state.run_state import idle_machine, ranges_of
 
 
 class RunRequest(NamedTuple):
@@ -97,6 +97,8 @@ class MachineState:
     processors : int
     jobs : int
         How many there are.
+    fails : bool
+        Whether nodes may fail, which takes room.
 
     Attributes
     ----------
@@ -149,10 +151,10 @@ class MachineState:
         are only there after `sync_runs`.
     """
 
-    def __init__(self, processors: int, jobs: int) -> None:
+    def __init__(self, processors: int, jobs: int, fails: bool = True) -> None:
         self.now = 0.0
         self.processors, self.jobs = processors, jobs
-        self.tables: RunState = idle_machine(processors, jobs, min(jobs, processors) + processors)
+        self.tables = idle_machine(processors, jobs, min(jobs, processors) + fails * processors)
         self.running: dict[int, Run] = {}
         self.arrived: list[int] = []
         self.ended: list[Run] = []

@@ -254,11 +254,10 @@ class ArrivedJobs:
 
     def sparse(self, job: int) -> IntArray | None:
         """Return any job's feasible counts, None where every count between its extremes is."""
-        if self._feasible is None:
-            return None
         least, largest = self._least[job], self._largest[job]
-        counts = None if least == largest else self._feasible(job)
-        return None if counts is None else sealed(counts[(counts >= least) & (counts <= largest)])
+        if self._feasible is None or least == largest or (counts := self._feasible(job)) is None:
+            return None
+        return sealed(counts[(counts >= least) & (counts <= largest)])
 
     def leave(self, job: int) -> None:
         """Keep no counts of a job that has ended."""

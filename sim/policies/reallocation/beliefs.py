@@ -230,7 +230,7 @@ class LendingView(View):
         self._state = state = copy(view._state)
         vars(self).update(vars(view) | {"_state": state, "changes": Changes(state)})
         self._real = view
-        state.tables = idle_machine(state.processors, state.jobs, state.tables.holder_end.size)
+        state.tables = idle_machine(state.processors, state.jobs, state.tables.holder_end.size + 1)
         self._runs = beliefs
         self._kept: Mapping[int, int] = {}
         self._cost = cost
