@@ -102,7 +102,7 @@ def choose_by_reservations(state: RunState, memory: RuleMemory, job: int) -> boo
     return choose(state, memory, job)
 
 
-@dataclass
+@dataclass(eq=False)
 class SmallestTurnaround:
     """SA: each arriving job tries its counts against the queue and takes the best.
 
