@@ -76,8 +76,8 @@ EDITS = {
     "lpa": ("allocation/local.py", "min(self._unlimited(reading), ", "min(0, "),
     "fair": (
         "allocation/local.py",
-        "settle(memory, rule.by_job[:, BALANCED], float(limit))",
-        "settle(memory, rule.by_job[:, BALANCED], 1.0)",
+        "settle(memory, rule.job_columns[:, BALANCED], float(limit))",
+        "settle(memory, rule.job_columns[:, BALANCED], 1.0)",
     ),
     "fair_share": (
         "allocation/fair_share.py",

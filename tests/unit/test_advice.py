@@ -103,7 +103,7 @@ def test_rules_that_need_areas_that_do_not_fall_raise_them_under_an_oracle_too()
     candidates = Fair().open(view)
     menu = candidates.of(0)
     assert menu.runtimes.tolist() == [superlinear(n) for n in range(1, 17)]
-    ratio = candidates.keeps.by_job[0, RATIO]
+    ratio = candidates.keeps.job_columns[0, RATIO]
     assert ratio == pytest.approx(1.0)  # raised: area 16 on 16 processors, fastest there
 
 

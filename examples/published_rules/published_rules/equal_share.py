@@ -9,7 +9,7 @@ from predictors.compiling import compiled, direct
 from sim.errors import SHARE
 from sim.policies.advice import last_up_to
 from sim.policies.allocation.queue_time import Cap, CappedCandidates, CappedCounts
-from sim.policies.molding.base import Candidates, consider_all, settle
+from sim.policies.molding.base import Candidates, find_search_end, settle
 from sim.policies.passes.memory import RuleMemory
 from sim.policies.ties import is_less
 from sim.state.run_state import RunState
@@ -39,7 +39,7 @@ def share_free(state: RunState, memory: RuleMemory) -> None:
 
     What is left over goes to them, a step to the next count to each in turn, while any fits.
     """
-    if consider_all(state, memory) == 0:
+    if find_search_end(state, memory) == 0:
         return
     queue, at, counts = memory.queue, memory.queue.at[0], memory.menu_counts
     free = state.scalars[0].free

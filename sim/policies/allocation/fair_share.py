@@ -9,7 +9,7 @@ from predictors.base import FloatArray
 from predictors.compiling import compiled
 from sim.errors import AT_LEAST_0, POSITIVE
 from sim.policies.advice import JobCurve, last_up_to
-from sim.policies.molding.base import Candidates, OpenCounts, consider_all
+from sim.policies.molding.base import Candidates, OpenCounts, find_search_end
 from sim.policies.passes.memory import MoldingMemory, RuleMemory
 from sim.policies.ties import TIE
 from sim.state.run_state import RunState
@@ -65,21 +65,21 @@ WEIGHT, LIMIT = range(2)
 def cut_at_shares(state: RunState, memory: RuleMemory) -> None:
     """Allow each waiting job counts up to its share of the weights, rounded up.
 
-    Of `divided_processors`; of `by_job`, column `LIMIT` is written. A share that a job
+    Of `divided_processors`; of `job_columns`, column `LIMIT` is written. A share that a job
     has stands, where shares are kept.
     """
-    last, queue, rule, total = consider_all(state, memory), memory.queue, memory.molding, 0.0
+    last, queue, rule, total = find_search_end(state, memory), memory.queue, memory.molding, 0.0
     first = queue.at[0].first
     for job in state.holder_job[: state.scalars[0].holders if rule.counts_running else 0]:
         if job >= 0:
-            total += rule.by_job[job, WEIGHT]
+            total += rule.job_columns[job, WEIGHT]
     for k in range(first, last):
         if queue.processors[k] > 0:
-            total += rule.by_job[queue.job[k], WEIGHT]
+            total += rule.job_columns[queue.job[k], WEIGHT]
     for k in range(first, last):
         if queue.processors[k] == 0:
             continue
-        own, offered = rule.by_job[queue.job[k]], memory.menu_spans[queue.job[k]]
+        own, offered = rule.job_columns[queue.job[k]], memory.menu_spans[queue.job[k]]
         if not rule.keeps_shares or np.isnan(own[LIMIT]):
             own[LIMIT] = np.ceil(rule.divided_processors * own[WEIGHT] / total * (1 - TIE))
         begin, end = offered.begin, offered.begin + offered.number
@@ -94,7 +94,7 @@ class ShareLimit(Candidates):
         self._shares: FloatArray = np.full((len(view.submit_time), 2), np.nan)
         keeps = MoldingMemory(
             divided_processors=float(rule.factor * view.processors),
-            by_job=self._shares,
+            job_columns=self._shares,
             counts_running=rule.sum == "queued_and_running",
             keeps_shares=rule.when == "submit",
         )

@@ -19,7 +19,7 @@ from sim.errors import check_choice
 from sim.policies.advice import Advice, Counts, JobCurve, raised
 from sim.policies.allocation.curve import CurveRule
 from sim.policies.base import Outlook
-from sim.policies.molding.base import Candidates, OpenCounts, consider_all, settle
+from sim.policies.molding.base import Candidates, OpenCounts, find_search_end, settle
 from sim.policies.passes.memory import MoldingMemory, RuleMemory
 from sim.policies.ties import TIE, first_least, is_less
 from sim.state.run_state import RunState
@@ -139,14 +139,14 @@ BALANCED, RATIO = range(2)
 @compiled
 def cap_balanced(state: RunState, memory: RuleMemory) -> None:
     """Allow each waiting job p, but no more than the worst balance of all jobs seen allows."""
-    last, queue, rule = consider_all(state, memory), memory.queue, memory.molding
-    worst = rule.worst_balance
+    last, queue, rule = find_search_end(state, memory), memory.queue, memory.molding
+    worst = rule.worst_ratio
     for k in range(queue.at[0].first, last):
         if queue.processors[k] > 0:
-            worst[0] = max(worst[0], rule.by_job[queue.job[k], RATIO])
+            worst[0] = max(worst[0], rule.job_columns[queue.job[k], RATIO])
     limit = ceil(fair_mu(worst[0]) * rule.divided_processors * (1 - TIE))
     if last > 0:
-        settle(memory, rule.by_job[:, BALANCED], float(limit))
+        settle(memory, rule.job_columns[:, BALANCED], float(limit))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,14 +171,14 @@ class FairCandidates(Candidates):
     def __init__(self, view: View, rule: Fair) -> None:
         keeps = MoldingMemory(
             divided_processors=float(view.processors),
-            by_job=np.ones((len(view.submit_time), 2)),
-            worst_balance=np.ones(1),
+            job_columns=np.ones((len(view.submit_time), 2)),
+            worst_ratio=np.ones(1),
         )
         super().__init__(view, rule, cap_balanced, keeps)
 
     def of(self, job: int) -> JobCurve:
         """Return the candidates of a job, and remember p and its ratio, the worst it ever had."""
-        reading, own = super().of(job), self.keeps.by_job[job]
+        reading, own = super().of(job), self.keeps.job_columns[job]
         place, ratio = balanced(*raised(reading)[:2])
         own[:] = reading.counts[place], max(own[RATIO], ratio)
         return reading

@@ -10,7 +10,7 @@ from predictors.compiling import compiled
 from sim.errors import Bounds
 from sim.policies.advice import JobCurve
 from sim.policies.allocation.curve import average, knee
-from sim.policies.molding.base import Candidates, OpenCounts, consider_all
+from sim.policies.molding.base import Candidates, OpenCounts, find_search_end
 from sim.policies.passes.memory import MoldingMemory, RuleMemory
 from sim.policies.ties import first_least, is_less
 from sim.state.run_state import RunState
@@ -163,7 +163,7 @@ QUEUE_TIMES = ("believed", "median", "mean")
 @compiled
 def settle_heads(state: RunState, memory: RuleMemory) -> None:
     """Settle heads on the count they prefer, until one prefers to wait; others get their cap."""
-    last, run, free = consider_all(state, memory), state.scalars[0], state.scalars[0].free
+    last, run, free = find_search_end(state, memory), state.scalars[0], state.scalars[0].free
     queue, at = memory.queue, memory.queue.at[0]
     wait_estimator, longest = memory.molding.wait_estimator, memory.molding.longest
     by_belief, waits, number = wait_estimator == 0, False, 0

@@ -35,7 +35,7 @@ def may_start(state: RunState, memory: RuleMemory) -> bool:
 
 
 @compiled
-def consider_all(state: RunState, memory: RuleMemory) -> int:
+def find_search_end(state: RunState, memory: RuleMemory) -> int:
     """Return one past the last place of the queue, the end of what is considered; 0 if nothing is.
 
     It does not matter what is allowed while nobody may start, unless reservations hang on it.
@@ -48,7 +48,7 @@ def consider_all(state: RunState, memory: RuleMemory) -> int:
 @compiled
 def allow_all(state: RunState, memory: RuleMemory) -> None:
     """Allow everybody all candidates."""
-    last, queue = consider_all(state, memory), memory.queue
+    last, queue = find_search_end(state, memory), memory.queue
     for k in range(queue.at[0].first, last):
         own = memory.menu_spans[queue.job[k]]
         own.low, own.high = own.begin, own.begin + own.number

@@ -71,13 +71,13 @@ class MoldingMemory(NamedTuple):
         As of `sim.policies.allocation.queue_time`.
     divided_processors : float
         What shares or caps are parts of.
-    by_job : numpy.ndarray of float, shape (n, 2)
+    job_columns : numpy.ndarray of float, shape (n, 2)
         What the rule knows of each job, in columns that it says itself.
     counts_running, keeps_shares : bool
         As of `sim.policies.allocation.fair_share`.
     always_narrows : bool
         Whether counts are narrowed even while nobody can start.
-    worst_balance : numpy.ndarray of float, shape (1,)
+    worst_ratio : numpy.ndarray of float, shape (1,)
         As of `sim.policies.allocation.local`: R.
     serial_time : numpy.ndarray of float, shape (n,), seconds
         Believed T(1) of each job.
@@ -89,11 +89,11 @@ class MoldingMemory(NamedTuple):
     wait_estimator: int = 0
     longest: float = 0.0
     divided_processors: float = 0.0
-    by_job: FloatArray = np.zeros((0, 2))
+    job_columns: FloatArray = np.zeros((0, 2))
     counts_running: bool = False
     keeps_shares: bool = False
     always_narrows: bool = False
-    worst_balance: FloatArray = np.zeros(0)
+    worst_ratio: FloatArray = np.zeros(0)
     serial_time: FloatArray = np.zeros(0)
 
 
@@ -133,7 +133,7 @@ class RuleMemory(structref.StructRefProxy):
     application : numpy.ndarray of int, shape (n,)
         Of each job. These are empty where no predictor learns.
     user : numpy.ndarray of int, shape (n,)
-        Of each job that has arrived; -1 if that is not known.
+        Of each job, at the latest when it arrives; -1 if that is not known.
     key : numpy.ndarray of float, shape (n,)
         By which each job that has arrived ranks in the queue, the least first.
     weighed : numpy.ndarray of float, shape (3, c)
