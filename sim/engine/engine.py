@@ -88,7 +88,8 @@ class Engine:
         self._dependent = {job for each in self._followers.values() for job, _ in each}
         self._awaited, submit = len(self._dependent), self.submit.astype(float)
         submit[list(self._dependent)] = -np.inf  # the books let them come with who is before them
-        state = MachineState(setup.machine.processors, len(submit), setup.machine.fails)
+        fails = getattr(setup.machine, "fails", False)
+        state = MachineState(setup.machine.processors, len(submit), fails)
         self.make_calendar = partial(
             make_calendar,
             len(submit),

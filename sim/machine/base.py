@@ -28,14 +28,11 @@ class Machine:
         Processor p sits on node p // processors_per_node.
     splits_work : bool
         Whether it matters how much of a job is communication.
-    fails : bool
-        Whether nodes fail.
     """
 
     processors: int
     processors_per_node: int
     splits_work = False
-    fails = False
 
     def completion(
         self, start: float, runtime: float, nodes: Ranges, communication: float = 0.0

@@ -145,6 +145,8 @@ class FailingMachine(Failing):
 
     Attributes
     ----------
+    fails : bool
+        True: there has to be room for failed nodes.
     keys : tuple of int
         Keys of the random streams of failures and of interference, at least 0.
     start : float
