@@ -58,8 +58,10 @@ class RunLog:
         self.over, self.restarts = np.zeros(jobs, np.bool_), array("q", [0]) * jobs
         self._last_run = array("q", [-1]) * jobs
         self._status = [""] * jobs
+        # Job, number, start, processors, belief, by_curve.
         self._runs: list[tuple[float, ...]] = []
         self._rests_on: list[Explanation] = []
+        # Run, start, processors, where its ranges begin.
         self._allocations: list[tuple[float, ...]] = []
         self._allocation_ends = array("d")
 

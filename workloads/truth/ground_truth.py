@@ -114,7 +114,7 @@ class Truth:
         self._options, self._split_key = options, np.uint64(split_key)
         self.known, self.moldable, self.malleable = shapes.known, moldable, malleable
         self.shared_shape = options.size_exponent == 0.0
-        self.restricts_counts = any(rule != "any" for rule in shapes.rules)
+        self.restricts_counts = any(shapes.allowed(k) is not None for k in range(len(shapes)))
         self.application, self.size_class = scales.application, scales.size_class
         unknown = np.broadcast_to(np.nan, jobs)
         self.size = scales.size if options.size == "known" else unknown

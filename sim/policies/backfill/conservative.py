@@ -277,8 +277,8 @@ def update_profile(
 
 
 @compiled
-def update_tables(state: RunState, memory: RuleMemory) -> None:
-    """Do so with the changes that stand in the tables."""
+def take_in_ends(state: RunState, memory: RuleMemory) -> None:
+    """Do so where runs ended, or outlived their belief."""
     update_profile(state, memory, _changes(state), False)
 
 
@@ -286,7 +286,7 @@ def update_tables(state: RunState, memory: RuleMemory) -> None:
 def prepare(state: RunState, memory: RuleMemory) -> None:
     """Bring profile and reservations up to date."""
     run = state.scalars[0]
-    update_tables(state, memory)
+    take_in_ends(state, memory)
     compress(memory, run.now)
     if run.arrived - run.first_arrived > 1 or memory.start_bounds.size > 0:
         memory.start_bounds = availability.no_start_bounds(run.arrived - run.first_arrived)
@@ -543,7 +543,7 @@ class OpenConservativeScheduler(OpenQueueScheduler, ConservativeScheduler):
 
     is_compiled_kind = always_narrows = True
     promise = "ends"
-    functions = QUEUE_FUNCTIONS | {"prepare": update_tables, "decide": decide_open}
+    functions = QUEUE_FUNCTIONS | {"prepare": take_in_ends, "decide": decide_open}
 
 
 class ReplanningScheduler(EasyScheduler):
