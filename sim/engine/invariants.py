@@ -60,9 +60,8 @@ class Checker(Watcher):
         if promise == "inner":
             rule, learns = scheduler.rule, view.predictor.learns
             excused = self._is_excused or (self._has_changed and (learns or not rule.cost.free))
-            excused = excused or rule.shrinks_unasked or scheduler.lends_otherwise
-            excused = excused or scheduler.lending_view._keeps_otherwise
-            self._is_excused = excused or _is_slower_on_more(view, scheduler)
+            excused = excused or rule.shrinks_unasked or _is_slower_on_more(view, scheduler)
+            self._is_excused = excused or scheduler.lending_view._keeps_otherwise
 
     def passed(self, seen: RunSoFar) -> None:
         """Check what a pass leaves, and what started or was resized in it."""

@@ -112,6 +112,12 @@ def runtime_on(by_count: Tabled, job: int, processors: int) -> float:
     return float(by_count.runtimes[job] * scale)
 
 
+@compiled(forceinline=True)
+def seconds_on(seconds: float, before: float, after: float) -> float:
+    """Return what is left of a job on another count, by its believed T(n)/T(1) on both."""
+    return seconds * after / before
+
+
 @compiled
 def _is_sooner(calendar: Calendar, one: int, other: int) -> bool:
     time, turn = calendar.event_time, calendar.event_sequence

@@ -124,19 +124,20 @@ EDITS = {
 """A wrong variant of the rule of each preset, below sim/policies."""
 PASS, BELIEFS = "passes/malleable.py", "reallocation/beliefs.py"
 SHARING = {
-    "lent ends": (
-        "equi",
-        BELIEFS,
-        "return since + change_cost",
-        "return since + 1e4 + change_cost",
-    ),
-    "lent": ("equi", PASS, "state.processors[job] - least if", "0 * least if"),
+    "lent ends": ("equi", PASS, "ends[k] = since +", "ends[k] = 1e4 + since +"),
+    "lent": ("equi", PASS, "state.processors[job] - keeps if", "0 * keeps if"),
+    "kept": ("equi", PASS, "own.least if sharing.reclaims", "0 if sharing.reclaims"),
+    "free": ("equi", PASS, "return free, free if", "return free // 2, free if"),
+    "held back": ("pdpa", PASS, "return free, free if", "return free, 0 if"),
+    "order of ends": ("equi", PASS, "np.argsort(ends[:", "np.argsort(-ends[:"),
     "room": ("pdpa", PASS, "max(largest[k], held[k], least[k])", "least[k]"),
     "deferred": ("hesrpt", PASS, "got = shares > 0", "got = shares >= 0"),
     "order of steps": ("hesrpt", PASS, "= ~got[running.size :]", "= got[running.size :]"),
     "growth": ("equi", PASS, "counts[k] > claims.held", "counts[k] < claims.held"),
     "rest": ("equi", "../state/run_steps.py", "max(1.0 - done, 0.0)", "max(0.9 - done, 0.0)"),
-    "work left": ("hesrpt", BELIEFS, "* after / before", "/ after"),
+    "work left": ("hesrpt", "../state/run_steps.py", "* after / before", "/ after"),
+    "work of who starts": ("hesrpt", BELIEFS, "float(serial_time(known, job))", "1.0"),
+    "equal counts": ("hesrpt", BELIEFS, "(known, jobs[k], counts[k])", "(known, jobs[k], 1)"),
     "limits": ("expand", PASS, "else 0, own.most", "else 0, own.least"),
     "who starts": ("equi", PASS, "total -= held[job]", "total -= 0"),
     "search": ("pdpa", PASS, "sharing.searches[jobs] = claims.searches", "pass"),

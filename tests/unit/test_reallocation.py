@@ -355,7 +355,7 @@ def test_without_a_curve_requested_processor_seconds_are_kept_on_any_count() -> 
         def decided(self, engine: object, decisions: object) -> None:
             if engine.view.now == 1.0:
                 noted.append(engine.view.running[0].believed_end)
-                noted.append(engine.scheduler.lending_view.end_of(engine.view.running[0]))
+                noted.extend(engine.scheduler.lending_view.believed_ends.end)
 
         def finished(self, engine: object) -> None:
             pass

@@ -26,12 +26,12 @@ from sim.engine.protocols import CompiledRule
 from sim.policies.backfill.easy import find_backfills, find_heads
 from sim.policies.passes.memory import BACKFILLING
 from sim.policies.passes.queue_rule import believed_on
-from sim.policies.reallocation.beliefs import SEARCH, TABLED, BelievedCurves, lent_end, seconds_on
+from sim.policies.reallocation.beliefs import SEARCH, TABLED, BelievedCurves, Step, readings_of
 from sim.state.availability import BelievedEnds
 from sim.state.processors import held_ranges
 from sim.state.records import Allocations
 from sim.state.run_state import RunState, grow_ranges, longer, struct_type, structure
-from sim.state.run_steps import ask_to_wake, by_job, padded, resize, runtime_on, start
+from sim.state.run_steps import ask_to_wake, by_job, padded, resize, runtime_on, seconds_on, start
 from sim.state.view import LEAST_BELIEF
 from sim.state.waiting_queue import Queue, WaitingQueue, pop, push, tidy
 from workloads.base import Tabled
@@ -39,12 +39,14 @@ from workloads.base import Tabled
 _types: Any = types
 _typeof: Any = typeof
 JOB = record(
-    least=int, most=int, allocation=int, read=int, request=int,
-    requested_time=float, serial_time=float, key=float,
+    least=int, most=int, keeps=int, allocation=int, read=int, request=int,
+    requested_time=float, serial_time=float, resumes=float, key=float,
 )  # fmt: skip
-"""Of a job: the counts between which it may be if it is malleable, else 0; its present allocation;
-whether its curve was read; its request, 0 if it is believed to have a curve, and requested time;
-its believed runtime on one processor if the rule weighs work; its key in the queue."""
+"""Of a job: the counts between which it may be if it is malleable, else 0; if it runs, the count
+that it keeps while the rest is lent to it, 0 if nothing is; its present allocation; whether its
+curve was read; its request, 0 if it is believed to have a curve, and requested time; its believed
+runtime on one processor if the rule weighs work; when its last pause is over; its key in the
+queue."""
 ALLOCATION = record(job=int, processors=int, first_range=int, start_time=float, end_time=float)
 """Whose, on how many processors, where they begin in `RunState.ranges`, and from when until when;
 the last of a job ends with it."""
@@ -104,12 +106,6 @@ def unchanged(claims: Claims) -> IntArray:
     return np.maximum(claims.held, claims.least)
 
 
-@compiled
-def equal_counts(largest: IntArray, total: int) -> IntArray:
-    """Return equal shares of a total, at least 2 if a job may have as many."""
-    return np.minimum(largest, max(total // largest.size, 2))
-
-
 class SharingMemory(structref.StructRefProxy):
     """What a rule that shares out processors keeps of a run.
 
@@ -161,6 +157,7 @@ class SharingMemory(structref.StructRefProxy):
 
 
 SharingMemoryType = struct_type(SharingMemory)
+Tables = tuple[RunState, SharingMemory]
 
 
 def _made(jobs: NDArray[Any], shares: Any, more: tuple[Any, ...]) -> SharingMemory:
@@ -224,7 +221,7 @@ def must_measure(state: RunState, sharing: SharingMemory) -> bool:
 
 @compiled
 def prepare(state: RunState, sharing: SharingMemory) -> None:
-    """Take from the members who ended, and what was known of them; make room for allocations."""
+    """Take from the members who ended, and note what the others keep; make room for allocations."""
     tally, members, number = sharing.tally[0], sharing.running, 0
     tally.no_start_before = -np.inf
     if sharing.allocations.size - tally.allocations < members.size:
@@ -233,7 +230,8 @@ def prepare(state: RunState, sharing: SharingMemory) -> None:
         state.processors[job], sharing.jobs[job].most = 0, 0
     for job in members[: tally.running]:
         if state.processors[job] > 0:
-            members[number] = job
+            own, members[number] = sharing.jobs[job], job
+            own.keeps = own.least if sharing.reclaims else 0
             number += 1
     tally.running = number
 
@@ -252,13 +250,13 @@ def _runtime_ratio(sharing: SharingMemory, job: int, before: int, after: int) ->
 
 
 @compiled
-def _relative_time(sharing: SharingMemory, job: int, count: int) -> float:
+def _relative_time(at: Tables, job: int, count: int) -> float:
     """Return the believed T(n)/T(1), as `BelievedCurves` does."""
-    own, tally = sharing.jobs[job], sharing.tally[0]
+    own, tally = at[1].jobs[job], at[1].tally[0]
     if own.read == 0 and count != 1:
         own.read = own.most <= TABLED
         tally.queries += 1
-    return _runtime_ratio(sharing, job, 1, count)
+    return _runtime_ratio(at[1], job, 1, count)
 
 
 # Who gets how many
@@ -291,10 +289,6 @@ def still_valid(
 
 
 # The pass
-
-
-Tables = tuple[RunState, SharingMemory]
-Step = Callable[..., Any]
 
 
 def pass_of(
@@ -420,12 +414,55 @@ def limits_of(
 
 @compiled
 def lendable(at: Tables, jobs: IntArray) -> IntArray:
-    """Return what each run holds beyond its least, which is lent to it if the rule reclaims it."""
+    """Return what each run holds beyond what it keeps, which is lent to it."""
     (state, sharing), lent = at, np.zeros_like(jobs)
     for k, job in enumerate(jobs):
-        least = sharing.jobs[job].least
-        lent[k] = state.processors[job] - least if least > 0 and sharing.reclaims else 0
+        keeps = sharing.jobs[job].keeps if job >= 0 else 0
+        lent[k] = state.processors[job] - keeps if keeps > 0 else 0
     return lent
+
+
+@compiled(forceinline=True)
+def lend(at: Tables) -> tuple[int, int]:
+    """Return how many count as free, what is lent among them, and how many of them may not yet."""
+    (state, sharing), tally = at, at[1].tally[0]
+    free = state.scalars[0].free + lendable(at, sharing.running[: tally.running]).sum()
+    return free, free if tally.no_start_before > state.scalars[0].now else 0
+
+
+def lent_ends_of(relative_time: Step, change_cost: Step) -> Callable[[Tables, int], BelievedEnds]:
+    """Return what says who holds processors until when, as if runs gave up now what is lent.
+
+    Parameters
+    ----------
+    relative_time : callable
+        Tables, job and count to its believed T(n)/T(1).
+    change_cost : callable
+        From and to which count to what that costs, seconds.
+
+    Returns
+    -------
+    callable
+        Tables, and how many that are free are held by nobody, job -1, until jobs may start, to who
+        holds how many, ascending.
+    """
+
+    def lent_ends(at: Tables, held_back: int) -> BelievedEnds:
+        state, sharing = at
+        now, number = state.scalars[0]["now"], state.scalars[0]["holders"]
+        jobs, held = np.append(state.holder_job[:number], -1), state.holder_processors
+        ends = np.append(state.holder_end[:number], sharing.tally[0]["no_start_before"])
+        kept = np.append(held[:number], held_back) - lendable(at, jobs)
+        for k, job in enumerate(jobs[:number]):
+            if kept[k] < held[k]:
+                since = max(now, sharing.jobs[job]["resumes"])
+                before, after = relative_time(at, job, held[k]), relative_time(at, job, kept[k])
+                left = seconds_on(max(ends[k] - since, 0.0), before, after)
+                ends[k] = since + change_cost(held[k], kept[k]) + left
+        order = np.argsort(ends[: number + (held_back > 0)], kind="mergesort")
+        return BelievedEnds(ends[order], jobs[order], kept[order])
+
+    return lent_ends
 
 
 # Its steps where all are compiled
@@ -441,20 +478,15 @@ def _take_in(at: Tables) -> IntArray:
 def _claim(at: Tables, jobs: IntArray, guaranteed: int, total: int, others_wait: bool) -> Claims:
     state, sharing = at
     held, least, largest = limits_of(at, jobs, guaranteed, others_wait)
-    own, now, weighing = sharing.jobs, state.scalars[0].now, jobs.size if sharing.weighs_work else 0
-    work, relative = np.empty(weighing), np.empty(weighing)
-    counts = equal_counts(largest, total) if weighing > 0 else largest
-    for k in range(weighing):
-        job = jobs[k]
-        work[k], relative[k] = own[job].serial_time, _relative_time(sharing, job, counts[k])
-        if held[k] > 0:
-            seconds = max(state.believed_end[job] - now, 0.0)
-            work[k] = seconds_on(seconds, _relative_time(sharing, job, held[k]), 1.0)
+    work, relative = np.empty(0), np.empty(0)
+    if sharing.weighs_work and jobs.size > 0:
+        work = np.array([_work_left(at, jobs[k], held[k]) for k in range(jobs.size)])
+        relative = _relative_times(at, jobs, largest, total)
     values, searches = sharing.curve_values[jobs], sharing.searches
     if searches.size > 0:
         searches = searches[jobs]
-    limits = held, least, largest, total
-    return Claims(values, *limits, work, relative, sharing.parameters, searches, now)
+    known = held, least, largest, total, work, relative, sharing.parameters, searches
+    return Claims(values, *known, state.scalars[0].now)
 
 
 @compiled
@@ -462,38 +494,38 @@ def _share(at: Tables, claims: Claims, total: int) -> IntArray:
     return at[1].shares(claims)
 
 
-@compiled
-def _lent_ends(state: RunState, sharing: SharingMemory, held_back: int) -> BelievedEnds:
-    """Return who holds processors, with the least that malleable jobs keep, and until when.
+@compiled(forceinline=True)
+def _serial_time(at: Tables, job: int) -> float:
+    return float(at[1].jobs[job].serial_time)
 
-    So many that are free are held by nobody, job -1, until jobs may start.
-    """
-    running, now = state.scalars[0].running, state.scalars[0].now
-    jobs = np.append(state.holder_job[:running], -1)
-    ends, kept = state.believed_end[jobs], state.processors[jobs] - lendable((state, sharing), jobs)
-    ends[running], kept[running] = sharing.tally[0].no_start_before, held_back
-    for k, job in enumerate(jobs[:running]):
-        held = state.processors[job]
-        if kept[k] < held:
-            before = _relative_time(sharing, job, held)
-            after = _relative_time(sharing, job, kept[k])
-            ends[k] = lent_end(ends[k], now, 0.0, before, after)
-    order = np.argsort(ends, kind="mergesort")
-    return BelievedEnds(ends[order], jobs[order], kept[order])
+
+@compiled(forceinline=True)
+def _seconds_left(at: Tables, job: int) -> float:
+    return float(max(at[0].believed_end[job] - at[0].scalars[0].now, 0.0))
+
+
+@compiled(forceinline=True)
+def _no_cost(before: int, after: int) -> float:
+    return 0.0
+
+
+_work_left, _relative_times = map(
+    register_jitable, readings_of(_relative_time, _serial_time, _seconds_left)
+)
+_lent_ends = register_jitable(lent_ends_of(_relative_time, _no_cost))
 
 
 @compiled(forceinline=True)
 def _find_starts(at: Tables, arrived: IntArray, queueing: IntArray) -> tuple[int, IntArray, int]:
     """Find them as EASY does; of who starts, say how many places were written to `found`."""
     state, sharing = at
-    tally, queue, run = sharing.tally[0], sharing.queue, state.scalars[0]
+    queue, run = sharing.queue, state.scalars[0]
     for job in queueing:
         push(queue, job, state.processors[job], state.belief[job], sharing.jobs[job].key)
-    free = run.free + lendable(at, sharing.running[: tally.running]).sum()
-    held_back = free if tally.no_start_before > run.now else 0
+    free, held_back = lend(at)
     begun, free, is_blocked = find_heads(queue, free - held_back, sharing.backfilling)
     if is_blocked:
-        ends = _lent_ends(state, sharing, held_back)
+        ends = _lent_ends(at, held_back)
         begun = find_backfills(queue, ends, free, run.now, sharing.backfilling)
     return begun, queue.job[queue.found[:begun]], queue.at[0].waiting - begun
 
@@ -512,7 +544,7 @@ def _begin_allocation(state: RunState, sharing: SharingMemory, job: int) -> None
 def _resize(at: Tables, job: int, count: int) -> None:
     state, sharing = at
     own, now, before = sharing.jobs[job], state.scalars[0].now, state.processors[job]
-    left = max(state.believed_end[job] - now, 0.0) * _runtime_ratio(sharing, job, before, count)
+    left = _seconds_left(at, job) * _runtime_ratio(sharing, job, before, count)
     sharing.tally[0].queries += 1
     sharing.allocations[own.allocation].end_time = now
     grow_ranges(state, count)

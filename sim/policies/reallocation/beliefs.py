@@ -1,6 +1,6 @@
 """What is believed of malleable jobs: by reallocation rules, and by backfilling, as they lend."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,10 +16,11 @@ from sim.state.availability import BelievedEnds
 from sim.state.decisions import Decision, Start
 from sim.state.machine_state import Run
 from sim.state.run_state import RunState, idle_machine
-from sim.state.run_steps import hand_over_wakes
+from sim.state.run_steps import hand_over_wakes, seconds_on
 from sim.state.view import Changes, View
 
 Found = TypeVar("Found")
+Step = Callable[..., Any]
 _hand_over_wakes = direct(hand_over_wakes)
 _ROUNDING, _CLOCK_ROUNDING = 1e-9, 1e-13
 
@@ -34,26 +35,42 @@ was made on, 0 before; the count that it would go on with if there were room, 0 
 matter."""
 
 
-@compiled(forceinline=True)
-def seconds_on(seconds: float, before: float, after: float) -> float:
-    """Return what is left of a job on another count, by its believed T(n)/T(1) on both."""
-    return seconds * after / before
+@compiled
+def equal_counts(largest: IntArray, total: int) -> IntArray:
+    """Return equal shares of a total, at least 2 if a job may have as many."""
+    return np.minimum(largest, max(total // largest.size, 2))
 
 
-@compiled(forceinline=True)
-def lent_end(end: float, since: float, change_cost: float, before: float, after: float) -> float:
-    """Return when a run is believed to end that gives up now all that it can.
+def readings_of(relative_time: Step, serial_time: Step, seconds_left: Step) -> tuple[Step, Step]:
+    """Return what reads off beliefs how long a job has to run, and jobs' T(n)/T(1) to share by.
 
     Parameters
     ----------
-    end, since : float
-        When it is believed to end where it is, and from when on it goes on, seconds.
-    change_cost : float
-        What the change costs, seconds.
-    before, after : float
-        Its believed T(n)/T(1) on what it holds, and on what it keeps.
+    relative_time : callable
+        What is known, job and count to its believed T(n)/T(1).
+    serial_time, seconds_left : callable
+        What is known and job to its believed T(1), and to what is left of it where it runs,
+        seconds.
+
+    Returns
+    -------
+    work_left : callable
+        What is known, job, and what it holds, 0 if it starts now, to seconds on one processor.
+    relative_times : callable
+        What is known, jobs, the most that each may hold and what all may together to T(n)/T(1)
+        of each on an equal share n.
     """
-    return since + change_cost + seconds_on(max(end - since, 0.0), before, after)
+
+    def work_left(known: Any, job: int, held: int) -> float:
+        if held == 0:
+            return float(serial_time(known, job))
+        return seconds_on(seconds_left(known, job), relative_time(known, job, held), 1.0)
+
+    def relative_times(known: Any, jobs: IntArray, largest: IntArray, total: int) -> FloatArray:
+        counts = equal_counts(largest, total)
+        return np.array([relative_time(known, jobs[k], counts[k]) for k in range(len(jobs))])
+
+    return work_left, relative_times
 
 
 @dataclass(frozen=True)
@@ -169,13 +186,12 @@ class BelievedCurves:
 
     def work_left(self, members: Members) -> FloatArray:
         """Return the believed serial seconds that each member still has to do, shape (n,)."""
-        return np.array([*map(self._work_of, members.job, members.run)])
+        return np.array([*map(self._work_left, members.job, members.held.tolist())])
 
-    def _work_of(self, job: int, run: Run | None) -> float:
-        """Return that of a job, which runs or does not."""
-        if run is None:
-            return self.serial_time(job)
-        return seconds_on(self.view.seconds_left(run), self.relative_time(job, run.processors), 1.0)
+    def _left_of(self, job: int) -> float:
+        return self.view.seconds_left(self.view.running[job])
+
+    _work_left, relative_times = readings_of(relative_time, serial_time, _left_of)
 
     def seconds_left(self, run: Run, processors: int) -> float:
         """Return the believed seconds of progress left if a run held so many processors."""
@@ -221,23 +237,23 @@ class LendingView(View):
     ----------
     view : View
         The real one; everything but runs and free processors is shared with it.
-    beliefs : BelievedCurves
+    lent_ends : callable
+        How many that are free may not be had yet, to who holds processors until when.
     cost : CostModel
-        Of starts and changes.
+        Of starts.
     """
 
-    def __init__(self, view: View, beliefs: BelievedCurves, cost: CostModel) -> None:
+    def __init__(
+        self, view: View, lent_ends: Callable[[int], BelievedEnds], cost: CostModel
+    ) -> None:
         self._state = state = copy(view._state)
         vars(self).update(vars(view) | {"_state": state, "changes": Changes(state)})
         self._real = view
         state.tables = idle_machine(state.processors, state.jobs, state.tables.holder_end.size + 1)
-        self._runs = beliefs
-        self._kept: Mapping[int, int] = {}
-        self._cost = cost
-        self._is_laid = False
-        self._held_back = np.inf, 0
-        self._shown: dict[int, tuple[float, int]] | None = None
-        self._keeps_otherwise = False
+        self._lent_ends, self._cost = lent_ends, cost
+        self._is_laid, self._held_back = False, 0
+        self._shown: dict[int, tuple[float, int]] = {}
+        self._tracks = self._keeps_otherwise = False
 
     @property
     def _ends(self) -> BelievedEnds:
@@ -256,42 +272,34 @@ class LendingView(View):
         if self._is_laid:
             return
         self._is_laid, tables, run = True, self._state.tables, self._state.tables.scalars
-        running = self._real.running.values()
-        rows = [(self._shown_end(one), one.job, self._kept_by(one)) for one in running]
-        if self._held_back[1] > 0:
-            rows.append((self._held_back[0], -1, self._held_back[1]))
-        outages = self._real.machine.outages.items()
-        rows += [(end, -1 - node, width) for node, (end, width) in outages]
-        ends, run["arrived"] = BelievedEnds.of(rows), self._real._tables.scalars["arrived"]
-        run["holders"] = ends.end.size
+        ends = self._lent_ends(self._held_back)
+        if self._tracks:
+            ends = BelievedEnds.of([(self._shown_end(*row), *row[1:]) for row in ends.rows()])
+        run["holders"], run["arrived"] = ends.end.size, self._real._tables.scalars["arrived"]
         tables.holder_end[: ends.end.size] = ends.end
         tables.holder_job[: ends.end.size] = ends.job
         tables.holder_processors[: ends.end.size] = ends.processors
 
-    def take_in(self, arrived: Sequence[int], kept: Mapping[int, int], not_before: float) -> None:
+    def take_in(self, arrived: Sequence[int], free: int, held_back: int) -> None:
         """Take in what has happened.
 
         Parameters
         ----------
         arrived : list of int
             Who may queue now, in queue order.
-        kept : mapping of int to int
-            How many processors runs keep that keep fewer than they hold, by job.
-        not_before : float
-            Until when nothing counts as free, seconds; all does if that is over.
+        free, held_back : int
+            How many processors count as free, and how many of them may not be had yet.
         """
-        state, running, self._kept = self._state, self._real.running, kept
+        state, self._held_back = self._state, held_back
         state.now, state.arrived = self._real.now, [*arrived]
-        free = self._real.free + sum(running[job].processors - kept[job] for job in kept)
-        self._held_back = not_before, free if not_before > state.now else 0
-        state.tables.scalars[["now", "free"]] = state.now, free - self._held_back[1]
+        state.tables.scalars[["now", "free"]] = state.now, free - held_back
         state.disturbed = True
         state.moved_ends, state.ended = {}, []
-        state.outages_changed = self._shown is not None or self._real.changes.outages_changed
+        state.outages_changed = self._tracks or self._real.changes.outages_changed
         self._is_laid = self._keeps_otherwise = False
         _hand_over_wakes(self._real._tables, state.tables)
         for run in self._real.ended:
-            (self._shown or {}).pop(run.job, None)
+            self._shown.pop(run.job, None)
 
     def belief(self, job: int, processors: int) -> float:
         """Return the believed runtime in seconds, with what a malleable job's start costs."""
@@ -299,19 +307,7 @@ class LendingView(View):
         if not self.malleable[job]:
             return seconds
         seconds += self._cost.start(processors)
-        return seconds if self._shown is None else seconds + _margin(self.submit_time[job])
-
-    def _kept_by(self, run: Run) -> int:
-        return self._kept.get(run.job, run.processors)
-
-    def end_of(self, run: Run) -> float:
-        """Return when a run would end that held what it keeps from now on."""
-        held, kept, relative = run.processors, self._kept_by(run), self._runs.relative_time
-        if kept == held:
-            return run.believed_end
-        since, change_cost = max(self.now, run.resumes), self._cost.change(held, kept)
-        before, after = relative(run.job, held), relative(run.job, kept)
-        return lent_end(run.believed_end, since, change_cost, before, after)
+        return seconds + _margin(self.submit_time[job]) if self._tracks else seconds
 
     # For schedulers that remember reservations between passes
 
@@ -322,24 +318,23 @@ class LendingView(View):
         moved that end by a rounding error. So such a scheduler sees it late by a hair, and
         unmoved as long as the run is in time; and keeps in each pass what still fits.
         """
-        self._shown = {}
+        self._tracks = True
 
     def expect(self, starts: Iterable[Decision]) -> None:
         """Take over for when it wants passes; note when those end that it starts, as it sees it."""
         _hand_over_wakes(self._state.tables, self._real._tables)
         for start in starts:
-            if self._shown is not None and type(start) is Start:
+            if self._tracks and type(start) is Start:
                 seconds = self.belief(start.job, start.processors)
                 self._shown[start.job] = self.now + seconds, start.processors
 
-    def _shown_end(self, run: Run) -> float:
-        end, kept = self.end_of(run), self._kept_by(run)
-        if self._shown is None or not self.malleable[run.job]:
+    def _shown_end(self, end: float, job: int, kept: int) -> float:
+        if job < 0 or not self.malleable[job]:
             return end
-        shown, before = self._shown.get(run.job, (-np.inf, run.processors))
+        shown, before = self._shown.get(job, (-np.inf, self._real.running[job].processors))
         self._keeps_otherwise |= kept != before
         margin = _margin(end)
         if not end <= shown <= end + 2.0 * margin:
             shown = end + margin
-        self._shown[run.job] = shown, kept
+        self._shown[job] = shown, kept
         return shown

@@ -8,8 +8,8 @@ import numpy as np
 from predictors.base import FloatArray, IntArray
 from predictors.compiling import compiled
 from sim.errors import BETWEEN_0_AND_1
-from sim.policies.passes.malleable import Claims, equal_counts
-from sim.policies.reallocation.beliefs import BelievedCurves
+from sim.policies.passes.malleable import Claims
+from sim.policies.reallocation.beliefs import BelievedCurves, equal_counts
 from sim.policies.reallocation.rule import Reallocation
 from sim.policies.reallocation.shares import apportion
 from sim.policies.ties import ranks

@@ -21,8 +21,8 @@ from sim.policies.passes.malleable import (
     Claims,
     CompiledSharingRule,
     Tables,
-    equal_counts,
-    lendable,
+    lend,
+    lent_ends_of,
     limits_of,
     make_sharing,
     pass_of,
@@ -40,8 +40,8 @@ from sim.state.machine_state import Run
 from sim.state.run_steps import padded
 from sim.state.view import View
 
-_limits_of, _lendable = direct(limits_of), direct(lendable)
-HOOKS = "share", "claims", "no_start_before", "wake"
+_limits_of, _lend = direct(limits_of), direct(lend)
+HOOKS = "share", "no_start_before", "wake"
 """What a rule says in a pass if it says so in Python."""
 
 
@@ -116,18 +116,15 @@ class Reallocation:
         total : int
             What they may hold together; at least the sum of ``members.least``.
         """
-        return np.asarray(self.shares(self.claims(beliefs, members, total)))
-
-    def claims(self, beliefs: BelievedCurves, members: Members, total: int) -> Claims:
-        """Return what members claim; the parameters are those of `share`."""
         limits = members.held, members.least, members.largest
         values = padded([beliefs.read_off(job, self.read_off) for job in members.job])
         work = relative = np.zeros(0)
         if self.weighs_work:
-            work, counts = beliefs.work_left(members), equal_counts(members.largest, total).tolist()
-            relative = np.array([*map(beliefs.relative_time, members.job, counts)])
+            work = beliefs.work_left(members)
+            relative = beliefs.relative_times(members.job, members.largest, total)
         known = work, relative, np.array(self.parameters, float), members.searches
-        return Claims(values, *limits, total, *known, beliefs.view.now)
+        claims = Claims(values, *limits, total, *known, beliefs.view.now)
+        return np.asarray(self.shares(claims))
 
     def read_off(self, beliefs: BelievedCurves, job: int) -> FloatArray:
         """Return what `shares` needs of a job's believed curve, shape (r,)."""
@@ -194,9 +191,6 @@ class ReallocatingScheduler:
     ----------
     inner : Scheduler
         Who decides about starts, on the view of what malleable jobs keep.
-    lends_otherwise : bool
-        Whether runs keep other counts in this pass than in the last, because room
-        is made where that is worth it; reservations may then move.
     """
 
     promise: Promise = "inner"
@@ -212,11 +206,13 @@ class ReallocatingScheduler:
         self.view = view
         self.rule, self.allocation = rule, allocation
         self.beliefs = BelievedCurves(view)
-        self.lending_view = LendingView(view, self.beliefs, rule.cost)
+        lent_ends = lent_ends_of(
+            lambda at, job, count: self.beliefs.relative_time(job, count), rule.cost.change
+        )
+        self.lending_view = LendingView(view, lambda n: lent_ends(self.tables, n), rule.cost)
         self.inner = backfill.begin(self.lending_view, order, self)
         if getattr(self.inner, "keeps_reservations", False):
             self.lending_view.track()
-        self.lends_otherwise = False
         state, strict = view._state.tables, getattr(self.inner, "strict", False)
         self.tables = state, make_sharing(rule, state, strict and not rule.grows_only)
         self._prepare = direct(rule.prepare)
@@ -285,6 +281,7 @@ class ReallocatingScheduler:
         sharing.running[: len(running)] = running
         least = np.inf if rule.grows_only else [*map(self._start_count, running)]
         own["least"][running] = np.minimum(state.processors[running], least)
+        own["resumes"][running] = [view.running[job].resumes for job in running]
         for job in running if rule.measures else ():
             if searches["due"][job] <= view.now:
                 searches["new_efficiency"][job] = view.measured_efficiency(job)
@@ -310,16 +307,12 @@ class ReallocatingScheduler:
         self, at: Tables, arrived: IntArray, queueing: IntArray
     ) -> tuple[list[Start], IntArray, int]:
         """Find them as backfilling does; of who starts, return all that it decides."""
-        (state, sharing), rule = at, self.rule
-        running = sharing.running[: sharing.tally["running"].item()]
-        held = state.processors[running]
-        kept = held - _lendable(at, running)
-        if rule.weighs_shrinks:
+        state, sharing = at
+        if self.rule.weighs_shrinks:
+            running = sharing.running[: sharing.tally["running"].item()]
             kept = self._worth_keeping(at, running, arrived.tolist())
-        lends = kept < held
-        keeps = dict(zip(running[lends].tolist(), kept[lends].tolist(), strict=True))
-        self.lends_otherwise = rule.weighs_shrinks and keeps != self.lending_view._kept
-        self.lending_view.take_in(queueing.tolist(), keeps, sharing.tally["no_start_before"].item())
+            sharing.jobs["keeps"][running] = kept
+        self.lending_view.take_in(queueing.tolist(), *_lend(at))
         decisions = self.inner.decide()
         self.lending_view.expect(decisions)
         starts = [d for d in decisions if type(d) is Start]
