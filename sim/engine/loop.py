@@ -138,6 +138,9 @@ def _make(fields: tuple[Any, ...]) -> BoundRule:
         kind = f"{type(memory).__module__}.{type(memory).__qualname__}"
         kept = "keep its data in RuleMemory.plugin_data"
         raise PolicyError(f"the memory of a compiled rule is of type {kind}; {kept}")
+    for name, function in zip(FUNCTIONS, fields[2:], strict=True):
+        if not hasattr(function, "compile"):
+            raise PolicyError(f"{name}={function.__qualname__} of a rule has to be `compiled`")
     return _maker(_typeof(state), _typeof(memory))(*fields)
 
 
@@ -147,7 +150,8 @@ def bind(state: RunState, memory: Any, **functions: Callable[..., Any]) -> Bound
     Raises
     ------
     PolicyError
-        If the memory is of a type that other processes may not know, as the loop is kept for it.
+        If the memory is of a type that other processes may not know, as the loop is kept for it, or
+        a function is not compiled.
     """
     fields = {"state": state, "memory": memory, **DEFAULTS, **functions}
     return cast(BoundRule, structure(_make, fields, fields))

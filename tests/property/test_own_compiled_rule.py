@@ -10,6 +10,7 @@ from predictors.compiling import compiled
 from sim.engine.invariants import Checker
 from sim.engine.run import simulate
 from sim.engine.setup import Setup
+from sim.errors import PolicyError
 from sim.machine.base import Dedicated
 from sim.policies.allocation.rigid import Request
 from sim.policies.backfill import easy
@@ -89,11 +90,21 @@ def misspelt(state, memory):
     return memory.qeue
 
 
-class Misspelt:
+class By:
+    """EASY that is decided otherwise."""
+
+    def __init__(self, decides):
+        self.decides = decides
+
     def begin(self, view, order, allocation):
-        return easy.EasyScheduler(view, order, allocation, decides=misspelt)
+        return easy.EasyScheduler(view, order, allocation, decides=self.decides)
 
 
 def test_a_rule_that_does_not_compile_is_told_why():
     with pytest.raises(TypeError, match="Unknown attribute 'qeue'"):
-        starts(jobs(0), Misspelt())
+        starts(jobs(0), By(misspelt))
+
+
+def test_a_rule_that_is_not_compiled_is_refused_in_a_line():
+    with pytest.raises(PolicyError, match=r"^decide=decide of a rule has to be `compiled`$"):
+        starts(jobs(0), By(decide.py_func))

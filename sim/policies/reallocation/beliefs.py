@@ -243,9 +243,7 @@ class LendingView(View):
         Of starts.
     """
 
-    def __init__(
-        self, view: View, lent_ends: Callable[[int], BelievedEnds], cost: CostModel
-    ) -> None:
+    def __init__(self, view: View, lent_ends: Step, cost: CostModel) -> None:
         self._state = state = copy(view._state)
         vars(self).update(vars(view) | {"_state": state, "changes": Changes(state)})
         self._real = view

@@ -206,9 +206,8 @@ class ReallocatingScheduler:
         self.view = view
         self.rule, self.allocation = rule, allocation
         self.beliefs = BelievedCurves(view)
-        lent_ends = lent_ends_of(
-            lambda at, job, count: self.beliefs.relative_time(job, count), rule.cost.change
-        )
+        told = self.beliefs.relative_time
+        lent_ends = lent_ends_of(lambda at, job, count: told(job, count), rule.cost.change)
         self.lending_view = LendingView(view, lambda n: lent_ends(self.tables, n), rule.cost)
         self.inner = backfill.begin(self.lending_view, order, self)
         if getattr(self.inner, "keeps_reservations", False):
