@@ -53,13 +53,13 @@ HEADS = "queue.processors[at.first] <= free"
 BEST = "    best = first_least(turnarounds)\n"
 EARLIER = "is_less(start - now + runtime, least)"
 DUE = "found[number] = k\n                        number += 1"
-BLOCKED = "if not is_blocked:"
+BLOCKED = "        if is_blocked:"
 EDITS = {
-    "easy": ("backfill/easy.py", BLOCKED, "if True:"),
+    "easy": ("backfill/easy.py", BLOCKED, "        if False:"),
     "fcfs": ("backfill/easy.py", HEADS, HEADS.replace("free", "free // 2")),
     "conservative": ("backfill/conservative.py", DUE, DUE.replace("1", "0")),
     "easy_sjbf": ("backfill/easy.py", "runtime[k] < shortest)", "runtime[k] > shortest)"),
-    "easy_plus": ("backfill/easy.py", BLOCKED, "if True:"),
+    "easy_plus": ("backfill/easy.py", BLOCKED, "        if False:"),
     "easy_fastest": ("placement.py", "np.argsort(-cpu[free]", "np.argsort(cpu[free]"),
     "sa": ("allocation/sa.py", BEST, "    best = 0\n"),
     "sa_easy": ("allocation/sa.py", BEST, "    best = 0\n"),
@@ -124,11 +124,12 @@ EDITS = {
 """A wrong variant of the rule of each preset, below sim/policies."""
 PASS, BELIEFS = "passes/malleable.py", "reallocation/beliefs.py"
 SHARING = {
+    "backfilling": ("equi", "backfill/easy.py", BLOCKED, "        if False:"),
     "lent ends": ("equi", PASS, "ends[k] = since +", "ends[k] = 1e4 + since +"),
     "lent": ("equi", PASS, "state.processors[job] - keeps if", "0 * keeps if"),
     "kept": ("equi", PASS, "own.least if sharing.reclaims", "0 if sharing.reclaims"),
-    "free": ("equi", PASS, "return free, free if", "return free // 2, free if"),
-    "held back": ("pdpa", PASS, "return free, free if", "return free, 0 if"),
+    "free": ("equi", PASS, "int(free - tally.held_back)", "int(free // 2 - tally.held_back)"),
+    "held back": ("pdpa", PASS, "held_back = free if", "held_back = 0 if"),
     "order of ends": ("equi", PASS, "np.argsort(ends[:", "np.argsort(-ends[:"),
     "room": ("pdpa", PASS, "max(largest[k], held[k], least[k])", "least[k]"),
     "deferred": ("hesrpt", PASS, "got = shares > 0", "got = shares >= 0"),

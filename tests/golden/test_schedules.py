@@ -31,6 +31,9 @@ BLOCKED = [(0, 3, 10), (1, 4, 5), (2, 1, 4), (3, 1, 20)]
 SPARE = [(0, 2, 10), (0, 1, 10), (1, 3, 5), (2, 1, 20)]
 # Both running jobs end at 10, the head's shadow time: 4 are free then, one is left over.
 
+SPARE_ONCE = [(0, 2, 10), (1, 3, 5), (2, 1, 20), (2, 1, 20)]
+# The head starts at 10 and leaves one over, on which 3 passes it; 4 waits for the head to end.
+
 JUST_IN_TIME = [(0, 3, 10), (1, 4, 5), (2, 1, 8)]
 # Job 3 would end at 10, exactly when the head can start: no later, so it may.
 
@@ -57,6 +60,8 @@ OVERRUN = [(0, 2, 10, 4), (1, 3, 2, 2), (2, 1, 5, 5)]
         (BLOCKED, 4, "replan", [0, 10, 2, 15]),
         (SPARE, 4, "easy", [0, 0, 10, 2]),
         (SPARE, 4, "easy2", [0, 0, 10, 2]),
+        (SPARE_ONCE, 4, "easy", [0, 10, 2, 15]),
+        (SPARE_ONCE, 4, "easy2", [0, 10, 2, 15]),
         (JUST_IN_TIME, 4, "easy", [0, 10, 2]),
         (JUST_IN_TIME, 4, "easy2", [0, 10, 2]),
         (JUST_IN_TIME, 4, "conservative", [0, 10, 2]),

@@ -3,12 +3,14 @@
 A queue is searched for jobs that may start before a reservation by summaries of its blocks.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import frexp
 from typing import Any, Literal
 
 import numpy as np
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
@@ -266,8 +268,7 @@ def find_backfills(
     at, own, number = queue.at[0], backfilling[0], backfilling[0].heads_started
     processors, runtime, found = queue.processors, queue.runtime, queue.found
     ends, held, size, k = queue.hold_end, queue.hold_processors, holders.end.size, at.first
-    for i in range(size):
-        ends[i], held[i] = holders.end[i], holders.processors[i]
+    ends[:size], held[:size] = holders.end, holders.processors
     for i in range(number):
         size = _insert_end(ends, held, size, now + runtime[found[i]], processors[found[i]])
     while k < at.last and own.reserved < min(own.reservations, backfilling.size):
@@ -291,6 +292,33 @@ def find_backfills(
     return fill_window(queue, k, number, free, now, backfilling)
 
 
+def starts_beside(holders: Callable[..., BelievedEnds]) -> Callable[..., int]:
+    """Return what finds who starts beside those that hold processors.
+
+    Parameters
+    ----------
+    holders : callable
+        What is known to who holds how many until when; asked where a head is blocked.
+
+    Returns
+    -------
+    callable
+        What is known, the queue, free processors, now in seconds, and the rows of
+        BACKFILLING to how many places were written to the queue's `found`.
+    """
+
+    def find_starts(known: Any, queue: Queue, free: int, now: float, backfilling: Any) -> int:
+        number, free, is_blocked = find_heads(queue, free, backfilling)
+        if is_blocked:
+            number = find_backfills(queue, holders(known), free, now, backfilling)
+        return number
+
+    return find_starts
+
+
+find_starts = register_jitable(starts_beside(holders_in))
+
+
 @compiled
 def decide(state: RunState, memory: RuleMemory) -> int:
     """Find who starts, with reservations for the first that are blocked, or without any.
@@ -307,10 +335,7 @@ def decide(state: RunState, memory: RuleMemory) -> int:
             return 0
         if own.reserved == own.reservations:
             return fill_window(queue, first, own.heads_started, run.free, run.now, kept)
-    number, free, is_blocked = find_heads(queue, run.free, kept)
-    if not is_blocked:
-        return number
-    return find_backfills(queue, holders_in(state), free, run.now, kept)
+    return find_starts(state, queue, run.free, run.now, kept)
 
 
 _lay_running, _is_refuted = direct(lay_running), direct(is_refuted)

@@ -23,7 +23,7 @@ from predictors.base import FloatArray, IntArray, has_curves
 from predictors.compiling import compiled, record
 from sim.engine.engine import Engine
 from sim.engine.protocols import CompiledRule
-from sim.policies.backfill.easy import find_backfills, find_heads
+from sim.policies.backfill.easy import starts_beside
 from sim.policies.passes.memory import BACKFILLING
 from sim.policies.passes.queue_rule import believed_on
 from sim.policies.reallocation.beliefs import SEARCH, TABLED, BelievedCurves, Step, readings_of
@@ -51,11 +51,12 @@ ALLOCATION = record(job=int, processors=int, first_range=int, start_time=float, 
 """Whose, on how many processors, where they begin in `RunState.ranges`, and from when until when;
 the last of a job ends with it."""
 TALLY = record(
-    running=int, deferred=int, allocations=int, queries=int, no_start_before=float, wake_time=float
-)
+    running=int, deferred=int, allocations=int, queries=int, held_back=int,
+    no_start_before=float, wake_time=float,
+)  # fmt: skip
 """How much of the tables of their names is in use, how often a predictor would have been asked,
-and in seconds until when nobody may start, unless that is over, and for when a pass was last asked
-for to share anew."""
+how many processors count as free on which nobody may start yet, and in seconds until when nobody
+may, unless that is over, and for when a pass was last asked for to share anew."""
 MOST_RUNTIMES = 1 << 25
 """So many runtimes of all jobs, believed and true each, are kept in tables, and no more."""
 
@@ -423,14 +424,15 @@ def lendable(at: Tables, jobs: IntArray) -> IntArray:
 
 
 @compiled(forceinline=True)
-def lend(at: Tables) -> tuple[int, int]:
-    """Return how many count as free, what is lent among them, and how many of them may not yet."""
+def lend(at: Tables) -> int:
+    """Return on how many processors jobs may start, what is lent among them."""
     (state, sharing), tally = at, at[1].tally[0]
     free = state.scalars[0].free + lendable(at, sharing.running[: tally.running]).sum()
-    return free, free if tally.no_start_before > state.scalars[0].now else 0
+    tally.held_back = free if tally.no_start_before > state.scalars[0].now else 0
+    return int(free - tally.held_back)
 
 
-def lent_ends_of(relative_time: Step, change_cost: Step) -> Callable[[Tables, int], BelievedEnds]:
+def lent_ends_of(relative_time: Step, change_cost: Step) -> Callable[[Tables], BelievedEnds]:
     """Return what says who holds processors until when, as if runs gave up now what is lent.
 
     Parameters
@@ -443,23 +445,23 @@ def lent_ends_of(relative_time: Step, change_cost: Step) -> Callable[[Tables, in
     Returns
     -------
     callable
-        Tables, and how many that are free are held by nobody, job -1, until jobs may start, to who
-        holds how many, ascending.
+        Tables to who holds how many, ascending; those on which nobody may start yet, nobody holds:
+        job -1.
     """
 
-    def lent_ends(at: Tables, held_back: int) -> BelievedEnds:
-        state, sharing = at
+    def lent_ends(at: Tables) -> BelievedEnds:
+        (state, sharing), tally = at, at[1].tally[0]
         now, number = state.scalars[0]["now"], state.scalars[0]["holders"]
         jobs, held = np.append(state.holder_job[:number], -1), state.holder_processors
-        ends = np.append(state.holder_end[:number], sharing.tally[0]["no_start_before"])
-        kept = np.append(held[:number], held_back) - lendable(at, jobs)
+        ends = np.append(state.holder_end[:number], tally["no_start_before"])
+        kept = np.append(held[:number], tally["held_back"]) - lendable(at, jobs)
         for k, job in enumerate(jobs[:number]):
             if kept[k] < held[k]:
                 since = max(now, sharing.jobs[job]["resumes"])
                 before, after = relative_time(at, job, held[k]), relative_time(at, job, kept[k])
                 left = seconds_on(max(ends[k] - since, 0.0), before, after)
                 ends[k] = since + change_cost(held[k], kept[k]) + left
-        order = np.argsort(ends[: number + (held_back > 0)], kind="mergesort")
+        order = np.argsort(ends[: number + (kept[number] > 0)], kind="mergesort")
         return BelievedEnds(ends[order], jobs[order], kept[order])
 
     return lent_ends
@@ -513,6 +515,7 @@ _work_left, _relative_times = map(
     register_jitable, readings_of(_relative_time, _serial_time, _seconds_left)
 )
 _lent_ends = register_jitable(lent_ends_of(_relative_time, _no_cost))
+_starts_beside = register_jitable(starts_beside(_lent_ends))
 
 
 @compiled(forceinline=True)
@@ -522,11 +525,7 @@ def _find_starts(at: Tables, arrived: IntArray, queueing: IntArray) -> tuple[int
     queue, run = sharing.queue, state.scalars[0]
     for job in queueing:
         push(queue, job, state.processors[job], state.belief[job], sharing.jobs[job].key)
-    free, held_back = lend(at)
-    begun, free, is_blocked = find_heads(queue, free - held_back, sharing.backfilling)
-    if is_blocked:
-        ends = _lent_ends(at, held_back)
-        begun = find_backfills(queue, ends, free, run.now, sharing.backfilling)
+    begun = _starts_beside(at, queue, lend(at), run.now, sharing.backfilling)
     return begun, queue.job[queue.found[:begun]], queue.at[0].waiting - begun
 
 

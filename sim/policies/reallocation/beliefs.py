@@ -238,7 +238,7 @@ class LendingView(View):
     view : View
         The real one; everything but runs and free processors is shared with it.
     lent_ends : callable
-        How many that are free may not be had yet, to who holds processors until when.
+        Says who holds processors until when.
     cost : CostModel
         Of starts.
     """
@@ -248,8 +248,7 @@ class LendingView(View):
         vars(self).update(vars(view) | {"_state": state, "changes": Changes(state)})
         self._real = view
         state.tables = idle_machine(state.processors, state.jobs, state.tables.holder_end.size + 1)
-        self._lent_ends, self._cost = lent_ends, cost
-        self._is_laid, self._held_back = False, 0
+        self._lent_ends, self._cost, self._is_laid = lent_ends, cost, False
         self._shown: dict[int, tuple[float, int]] = {}
         self._tracks = self._keeps_otherwise = False
 
@@ -270,7 +269,7 @@ class LendingView(View):
         if self._is_laid:
             return
         self._is_laid, tables, run = True, self._state.tables, self._state.tables.scalars
-        ends = self._lent_ends(self._held_back)
+        ends = self._lent_ends()
         if self._tracks:
             ends = BelievedEnds.of([(self._shown_end(*row), *row[1:]) for row in ends.rows()])
         run["holders"], run["arrived"] = ends.end.size, self._real._tables.scalars["arrived"]
@@ -278,19 +277,19 @@ class LendingView(View):
         tables.holder_job[: ends.end.size] = ends.job
         tables.holder_processors[: ends.end.size] = ends.processors
 
-    def take_in(self, arrived: Sequence[int], free: int, held_back: int) -> None:
+    def take_in(self, arrived: Sequence[int], free: int) -> None:
         """Take in what has happened.
 
         Parameters
         ----------
         arrived : list of int
             Who may queue now, in queue order.
-        free, held_back : int
-            How many processors count as free, and how many of them may not be had yet.
+        free : int
+            On how many processors they may start.
         """
-        state, self._held_back = self._state, held_back
+        state = self._state
         state.now, state.arrived = self._real.now, [*arrived]
-        state.tables.scalars[["now", "free"]] = state.now, free - held_back
+        state.tables.scalars[["now", "free"]] = state.now, free
         state.disturbed = True
         state.moved_ends, state.ended = {}, []
         state.outages_changed = self._tracks or self._real.changes.outages_changed

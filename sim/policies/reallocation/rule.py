@@ -206,9 +206,8 @@ class ReallocatingScheduler:
         self.view = view
         self.rule, self.allocation = rule, allocation
         self.beliefs = BelievedCurves(view)
-        told = self.beliefs.relative_time
-        lent_ends = lent_ends_of(lambda at, job, count: told(job, count), rule.cost.change)
-        self.lending_view = LendingView(view, lambda n: lent_ends(self.tables, n), rule.cost)
+        lent_ends = lent_ends_of(lambda _, *one: self.beliefs.relative_time(*one), rule.cost.change)
+        self.lending_view = LendingView(view, lambda: lent_ends(self.tables), rule.cost)
         self.inner = backfill.begin(self.lending_view, order, self)
         if getattr(self.inner, "keeps_reservations", False):
             self.lending_view.track()
@@ -311,7 +310,7 @@ class ReallocatingScheduler:
             running = sharing.running[: sharing.tally["running"].item()]
             kept = self._worth_keeping(at, running, arrived.tolist())
             sharing.jobs["keeps"][running] = kept
-        self.lending_view.take_in(queueing.tolist(), *_lend(at))
+        self.lending_view.take_in(queueing.tolist(), _lend(at))
         decisions = self.inner.decide()
         self.lending_view.expect(decisions)
         starts = [d for d in decisions if type(d) is Start]
@@ -397,10 +396,8 @@ class ReallocatingScheduler:
     def _pays(self, run: Run, processors: int) -> bool:
         """Say whether a growth is believed to save more than κ times its pause."""
         saved = self.view.seconds_left(run) - self.beliefs.seconds_left(run, processors)
-        return self._is_more(saved, self.rule.cost.change(run.processors, processors))
-
-    def _is_more(self, gain: float, loss: float) -> bool:
-        return bool(is_less(self.rule.gain_factor * loss, gain))
+        pause = self.rule.cost.change(run.processors, processors)
+        return bool(is_less(self.rule.gain_factor * pause, saved))
 
     def _seconds(self, job: int, run: Run | None, processors: int) -> float:
         """Return the believed seconds until a job ends that holds so many from now on."""
@@ -415,8 +412,6 @@ class ReallocatingScheduler:
 
     def _loss(self, job: int, run: Run | None, have: int, left: int) -> float:
         """Return the seconds that a job loses that gets a count in place of another."""
-        if left == have:
-            return 0.0
         return self._seconds(job, run, left) - self._seconds(job, run, have)
 
     def _losses(self, members: Members, have: IntArray, left: IntArray) -> list[float]:
@@ -460,7 +455,7 @@ class ReallocatingScheduler:
                     break
                 start, _ = shadow_time(view._ends.rows(), free, count, view.now)
                 losses = self._losses(running, kept, left)
-                if not self._is_more(max(start - view.now, 0.0), sum(losses)):
+                if not is_less(self.rule.gain_factor * sum(losses), max(start - view.now, 0.0)):
                     break
                 free, kept = free + int((kept - left).sum()), left
             free -= count
@@ -488,4 +483,4 @@ class ReallocatingScheduler:
                 least[k] = most
         saved = self._losses(members, shares, least)
         gain, loss = sum(max(one, 0.0) for one in saved), sum(max(-one, 0.0) for one in saved)
-        return shares if self._is_more(gain, loss) else least
+        return shares if is_less(self.rule.gain_factor * loss, gain) else least
