@@ -29,7 +29,7 @@ from sim.state.availability import Profile
 from sim.state.run_state import RunState, rank_in
 from sim.state.run_steps import ask_to_wake, holders_in, withdraw_wake
 from sim.state.view import View
-from sim.state.waiting_queue import AHEAD, BLOCK, WHOLE, Queue, drop_stale, push
+from sim.state.waiting_queue import AHEAD, BLOCK, SIZES, WHOLE, Queue, drop_stale, push
 
 Freed = tuple[float, float, int]
 """Where processors became free: begin and end, seconds, and the most that are free there."""
@@ -366,7 +366,7 @@ def _reserve_by(
         pending[0], number, until = k, 1, least[k] + runtimes[k]
         too_long[:] = np.inf
         for block in range((k - 1) // BLOCK, first // BLOCK - 1, -1):
-            if is_hopeless(queue, block, AHEAD):
+            if is_hopeless(queue, block, AHEAD, SIZES):
                 continue
             for j in range(min(k, (block + 1) * BLOCK) - 1, max(first, block * BLOCK) - 1, -1):
                 if counts[j] == 0 or starts[j] < np.inf or least[j] >= until:
@@ -413,7 +413,7 @@ def replan_soonest(queue: Queue, profile: Profile, now: float) -> tuple[int, flo
     for block in range(first // BLOCK, (last - 1) // BLOCK + 1):
         if not queue.summarised[block]:
             summarise(queue, block)
-        if is_hopeless(queue, block, WHOLE):
+        if is_hopeless(queue, block, WHOLE, SIZES):
             continue
         for k in range(max(first, block * BLOCK), min(last, (block + 1) * BLOCK)):
             if counts[k] == 0 or counts[k] > most:

@@ -27,7 +27,7 @@ from sim.state.availability import BelievedEnds, reserve_earliest
 from sim.state.run_state import RunState
 from sim.state.run_steps import holders_in
 from sim.state.view import View
-from sim.state.waiting_queue import BLOCK, SIZES, WHOLE, Queue, drop_stale, forget_all
+from sim.state.waiting_queue import BLOCK, WHOLE, Queue, drop_stale, forget_all
 
 
 @compiled(forceinline=True)
@@ -92,15 +92,15 @@ def take_extra(
 
 @compiled(forceinline=True)
 def _note_too_long(
-    queue: Queue, reserved: NDArray[Any], number: int, free: int, now: float
+    queue: Queue, reserved: NDArray[Any], number: int, sizes: int, now: float
 ) -> None:
-    """Note for each size of job what is too long to start now, or a second longer, to be safe."""
-    for size in range(SIZES):
+    """Note for so many sizes of job what is too long to start now, or a second more, to be safe."""
+    for size in range(sizes):
         least, too_long = 1 << size, np.inf
         for k in range(number):
             if least > reserved[k].extra_nodes:
                 too_long = min(too_long, reserved[k].shadow_time - now + 1.0)
-        queue.too_long[WHOLE, size] = too_long if least <= free else -np.inf
+        queue.too_long[WHOLE, size] = too_long
 
 
 @compiled(forceinline=True)
@@ -116,9 +116,9 @@ def summarise(queue: Queue, block: int) -> None:
 
 
 @compiled(forceinline=True)
-def is_hopeless(queue: Queue, block: int, row: int) -> bool:
+def is_hopeless(queue: Queue, block: int, row: int, sizes: int) -> bool:
     """Say whether no job of a block is shorter than what is too long, in a row of that."""
-    for size in range(SIZES):  # noqa: SIM110 (compiled)
+    for size in range(sizes):  # noqa: SIM110 (compiled)
         if queue.shortest[block, size] < queue.too_long[row, size]:
             return False
     return True
@@ -179,15 +179,15 @@ def fill_window(
     if backfilling[0].shortest_first:
         return _fill_shortest(queue, first, number, free, now, backfilling)
     processors, runtime = queue.processors, queue.runtime
-    k, noted = first, -1
+    k, noted, sizes = first, -1, 0
     while k < at.last and free > 0:
         block = k // BLOCK
         end = min(at.last, (block + 1) * BLOCK)
         if queue.summarised[block]:
             if noted != number:
-                _note_too_long(queue, backfilling, given, free, now)
-                noted = number
-            if is_hopeless(queue, block, WHOLE):
+                noted, sizes = number, frexp(free)[1]  # of which there is room
+                _note_too_long(queue, backfilling, given, sizes, now)
+            if is_hopeless(queue, block, WHOLE, sizes):
                 k = end
                 continue
         before = number
