@@ -10,7 +10,6 @@ from math import frexp
 from typing import Any, Literal
 
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from predictors.base import FloatArray, IntArray
@@ -268,7 +267,8 @@ def find_backfills(
     at, own, number = queue.at[0], backfilling[0], backfilling[0].heads_started
     processors, runtime, found = queue.processors, queue.runtime, queue.found
     ends, held, size, k = queue.hold_end, queue.hold_processors, holders.end.size, at.first
-    ends[:size], held[:size] = holders.end, holders.processors
+    for i in range(size):
+        ends[i], held[i] = holders.end[i], holders.processors[i]
     for i in range(number):
         size = _insert_end(ends, held, size, now + runtime[found[i]], processors[found[i]])
     while k < at.last and own.reserved < min(own.reservations, backfilling.size):
@@ -316,7 +316,7 @@ def starts_beside(holders: Callable[..., BelievedEnds]) -> Callable[..., int]:
     return find_starts
 
 
-find_starts = register_jitable(starts_beside(holders_in))
+find_starts = compiled(inline="always")(starts_beside(holders_in))
 
 
 @compiled
