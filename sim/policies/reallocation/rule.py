@@ -206,7 +206,8 @@ class ReallocatingScheduler:
         self.view = view
         self.rule, self.allocation = rule, allocation
         self.beliefs = BelievedCurves(view)
-        lent_ends = lent_ends_of(lambda _, *one: self.beliefs.relative_time(*one), rule.cost.change)
+        told = self.beliefs.relative_time
+        lent_ends = lent_ends_of(lambda _, job, n: told(int(job), n), rule.cost.change)
         self.lending_view = LendingView(view, lambda: lent_ends(self.tables), rule.cost)
         self.inner = backfill.begin(self.lending_view, order, self)
         if getattr(self.inner, "keeps_reservations", False):
@@ -308,8 +309,7 @@ class ReallocatingScheduler:
         state, sharing = at
         if self.rule.weighs_shrinks:
             running = sharing.running[: sharing.tally["running"].item()]
-            kept = self._worth_keeping(at, running, arrived.tolist())
-            sharing.jobs["keeps"][running] = kept
+            sharing.jobs["keeps"][running] = self._worth_keeping(at, running, arrived.tolist())
         self.lending_view.take_in(queueing.tolist(), _lend(at))
         decisions = self.inner.decide()
         self.lending_view.expect(decisions)
