@@ -90,7 +90,7 @@ def misspelt(state, memory):
     return memory.qeue
 
 
-class By:
+class DecidedBy:
     """EASY that is decided otherwise."""
 
     def __init__(self, decides):
@@ -102,9 +102,9 @@ class By:
 
 def test_a_rule_that_does_not_compile_is_told_why():
     with pytest.raises(TypeError, match="Unknown attribute 'qeue'"):
-        starts(jobs(0), By(misspelt))
+        starts(jobs(0), DecidedBy(misspelt))
 
 
 def test_a_rule_that_is_not_compiled_is_refused_in_a_line():
     with pytest.raises(PolicyError, match=r"^decide=decide of a rule has to be `compiled`$"):
-        starts(jobs(0), By(decide.py_func))
+        starts(jobs(0), DecidedBy(decide.py_func))

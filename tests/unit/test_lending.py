@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sim.policies.passes.malleable import lend, lent_ends_of, make_sharing
+from sim.policies.passes.malleable import free_for_starts, lent_ends_of, make_sharing
 from sim.policies.reallocation.equi import Equipartition
 from sim.state.run_state import idle_machine
 
@@ -32,15 +32,15 @@ def ends(tables):
 
 def test_a_run_that_gives_up_what_is_lent_to_it_goes_on_with_the_rest(tables):
     """6 s are left on 4 processors, 24 on 1, from 14 s and the change on."""
-    assert lend(tables) == 2 + 3
+    assert free_for_starts(tables) == 2 + 3
     assert ends(tables) == [(30.0, 1, 2), (40.0, -3, 2), (14.0 + 3.0 + 24.0, 0, 1)]
 
 
 def test_nobody_holds_what_nobody_may_start_on_yet(tables):
     state, sharing = tables
     sharing.tally["no_start_before"] = 35.0
-    assert lend(tables) == 0
+    assert free_for_starts(tables) == 0
     assert ends(tables) == [(30.0, 1, 2), (35.0, -1, 5), (40.0, -3, 2), (41.0, 0, 1)]
     state.scalars["now"] = 35.0
-    assert lend(tables) == 5
+    assert free_for_starts(tables) == 5
     assert np.all(np.array(ends(tables))[:, 1] != -1)

@@ -424,7 +424,7 @@ def lendable(at: Tables, jobs: IntArray) -> IntArray:
 
 
 @compiled(forceinline=True)
-def lend(at: Tables) -> int:
+def free_for_starts(at: Tables) -> int:
     """Return on how many processors jobs may start, what is lent among them."""
     (state, sharing), tally = at, at[1].tally[0]
     free = state.scalars[0].free + lendable(at, sharing.running[: tally.running]).sum()
@@ -525,7 +525,7 @@ def _find_starts(at: Tables, arrived: IntArray, queueing: IntArray) -> tuple[int
     queue, run = sharing.queue, state.scalars[0]
     for job in queueing:
         push(queue, job, state.processors[job], state.belief[job], sharing.jobs[job].key)
-    begun = _starts_beside(at, queue, lend(at), run.now, sharing.backfilling)
+    begun = _starts_beside(at, queue, free_for_starts(at), run.now, sharing.backfilling)
     return begun, queue.job[queue.found[:begun]], queue.at[0].waiting - begun
 
 

@@ -21,7 +21,7 @@ from sim.policies.passes.malleable import (
     Claims,
     CompiledSharingRule,
     Tables,
-    lend,
+    free_for_starts,
     lent_ends_of,
     limits_of,
     make_sharing,
@@ -40,7 +40,7 @@ from sim.state.machine_state import Run
 from sim.state.run_steps import padded
 from sim.state.view import View
 
-_limits_of, _lend = direct(limits_of), direct(lend)
+_limits_of, _free_for_starts = direct(limits_of), direct(free_for_starts)
 HOOKS = "share", "no_start_before", "wake"
 """What a rule says in a pass if it says so in Python."""
 
@@ -206,8 +206,8 @@ class ReallocatingScheduler:
         self.view = view
         self.rule, self.allocation = rule, allocation
         self.beliefs = BelievedCurves(view)
-        told = self.beliefs.relative_time
-        lent_ends = lent_ends_of(lambda _, job, n: told(int(job), n), rule.cost.change)
+        relative_time = self.beliefs.relative_time
+        lent_ends = lent_ends_of(lambda _, job, n: relative_time(int(job), n), rule.cost.change)
         self.lending_view = LendingView(view, lambda: lent_ends(self.tables), rule.cost)
         self.inner = backfill.begin(self.lending_view, order, self)
         if getattr(self.inner, "keeps_reservations", False):
@@ -310,7 +310,7 @@ class ReallocatingScheduler:
         if self.rule.weighs_shrinks:
             running = sharing.running[: sharing.tally["running"].item()]
             sharing.jobs["keeps"][running] = self._worth_keeping(at, running, arrived.tolist())
-        self.lending_view.take_in(queueing.tolist(), _lend(at))
+        self.lending_view.take_in(queueing.tolist(), _free_for_starts(at))
         decisions = self.inner.decide()
         self.lending_view.expect(decisions)
         starts = [d for d in decisions if type(d) is Start]
